@@ -1,0 +1,24 @@
+"""A PyTorch internals course that grades itself: probes run against two implementations, torch's and yours."""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["check", "evaluate", "predict", "quiz", "recall"]
+
+_HOMES = {
+    "check": "autograder.checking",
+    "evaluate": "autograder.evaluation",
+    "predict": "autograder.lesson",
+    "quiz": "autograder.lesson",
+    "recall": "autograder.lesson",
+}
+
+
+def __getattr__(name: str) -> Any:
+    # Loaded on first use: the command line and the grader need no torch and no widgets to start.
+    if name not in _HOMES:
+        raise AttributeError(f"module 'autograder' has no attribute {name!r}")
+    import importlib
+
+    return getattr(importlib.import_module(_HOMES[name]), name)

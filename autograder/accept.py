@@ -1,0 +1,121 @@
+"""Before a probe runs: is this the kind of thing that the exercise asks for, and is it the student's own?"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch.overrides import TorchFunctionMode, resolve_name
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from autograder.cases import Case
+from autograder.exercise import Exercise
+from autograder.observe import observe
+
+
+def wrong_kind(exercise: Exercise, parts: Sequence[Any]) -> str | None:
+    """Return one sentence on what was handed in instead of what the exercise asks for, or None."""
+    if len(parts) != len(exercise.parts):
+        return f"{exercise.name} takes {_count(exercise.parts)}. Write: {exercise.check_call}"
+    for name, part in zip(exercise.parts, parts, strict=True):
+        if said := _wrong_part(exercise, name, part):
+            return said
+    for name, args, kwargs in exercise.calls:
+        part = parts[exercise.parts.index(name)]
+        if said := _refused_call(name, part, args, kwargs):
+            return said
+    return None
+
+
+def _wrong_part(exercise: Exercise, name: str, part: Any) -> str | None:
+    write = f"Write: {exercise.check_call}"
+    if part is None:
+        return f"{name} is None: did its cell run, and does the function that makes it return it? {write}"
+    if exercise.kind == "class" and not inspect.isclass(part):
+        if isinstance(part, torch.nn.Module):
+            return f"This is an instance of {type(part).__name__}; the check builds its own. {write}, without parentheses."
+        return f"{name} should be a class, and this is {_kind(part)}. {write}"
+    if exercise.kind == "functions" and not callable(part):
+        return f"{name} should be a function, and this is {_kind(part)}. {write}"
+    return None
+
+
+def _refused_call(name: str, part: Any, args: tuple, kwargs: dict[str, Any]) -> str | None:
+    try:
+        signature = inspect.signature(part)
+        signature.bind(*args, **kwargs)
+    except ValueError:
+        return None
+    except TypeError as error:
+        shown = ", ".join([*map(_short, args), *(f"{key}={_short(value)}" for key, value in kwargs.items())])
+        return f"{name} is called as {name}({shown}), but yours takes {signature}: {error}."
+    return None
+
+
+def handed_to_torch(exercise: Exercise, parts: Sequence[Any], case: Case) -> str | None:
+    """Return one sentence when the implementation lets torch do what the exercise asks the student to write.
+
+    Looks at the class itself and at what is called while the probe runs once: torch functions and operators,
+    including those inside a child module.
+    """
+    for name, part in zip(exercise.parts, parts, strict=True):
+        for forbidden in exercise.forbidden_classes:
+            if part is forbidden:
+                return f"{name} is torch's own {forbidden.__name__}; {_own_words(exercise)}"
+            if inspect.isclass(part) and issubclass(part, forbidden):
+                return f"{name} inherits from torch's {forbidden.__name__}; {_own_words(exercise)}"
+    if not exercise.forbidden:
+        return None
+    with _calls_seen() as seen:
+        observe(exercise, parts, case)
+    for forbidden in exercise.forbidden:
+        if forbidden in seen:
+            return f"{exercise.parts[0]} hands its work to {forbidden}; {_own_words(exercise)}"
+    return None
+
+
+def _own_words(exercise: Exercise) -> str:
+    return f"{exercise.name} asks for your own code."
+
+
+@contextmanager
+def _calls_seen() -> Iterator[set[str]]:
+    seen: set[str] = set()
+
+    class Functions(TorchFunctionMode):
+        def __torch_function__(self, function: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
+            if name := resolve_name(function):
+                seen.add(name)
+            return function(*args, **(kwargs or {}))
+
+    class Operators(TorchDispatchMode):
+        def __torch_dispatch__(self, function: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
+            seen.add(str(function.overloadpacket))
+            return function(*args, **(kwargs or {}))
+
+    with Functions(), Operators():
+        yield seen
+
+
+def _kind(value: Any) -> str:
+    if inspect.isfunction(value):
+        return "a function"
+    if inspect.isclass(value):
+        return "a class"
+    return f"an object of type {type(value).__name__}"
+
+
+def _count(parts: Sequence[str]) -> str:
+    return "one implementation" if len(parts) == 1 else f"{len(parts)} functions, in this order: {', '.join(parts)}"
+
+
+def _short(value: Any) -> str:
+    # A value that stands for something the probe makes is shown by its name.
+    return str(value) if isinstance(value, Placeholder) else repr(value)
+
+
+class Placeholder(str):
+    """The name of an argument in ``Exercise.calls``, shown without quotes."""

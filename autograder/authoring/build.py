@@ -1,0 +1,161 @@
+"""Building the notebooks: source text -> executed solution -> students' version, and checking that both are fresh."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import nbformat
+from nbclient import NotebookClient
+from nbformat import NotebookNode
+
+from autograder.authoring.source import read_source
+from autograder.messages import UsageError
+
+SECONDS_PER_CELL = 120
+
+
+def chapters(root: Path, wanted: Sequence[str] = ()) -> list[str]:
+    """Return the chapter folders under ``solutions/``; ``wanted`` may shorten them (``ch03``).
+
+    Raises UsageError for one that does not exist.
+    """
+    known = sorted(folder.name for folder in (root / "solutions").glob("ch[0-9][0-9]_*") if folder.is_dir())
+    if not wanted:
+        return known
+    chosen = [name for name in known if any(name == text or name.startswith(f"{text}_") for text in wanted)]
+    for text in wanted:
+        if not any(name == text or name.startswith(f"{text}_") for name in known):
+            raise UsageError(f"There is no chapter {text!r} in solutions/. The chapters are: {', '.join(known)}.")
+    return chosen
+
+
+def source_file(root: Path, chapter: str) -> Path:
+    """Return the chapter's percent text; its name is the folder's."""
+    return root / "solutions" / chapter / f"{chapter}.py"
+
+
+def solution_file(root: Path, chapter: str) -> Path:
+    """Return the chapter's executed notebook."""
+    return root / "solutions" / chapter / f"{chapter}.ipynb"
+
+
+def student_file(root: Path, chapter: str) -> Path:
+    """Return the chapter's notebook for students."""
+    return root / "notebooks" / chapter / f"{chapter}.ipynb"
+
+
+def build(root: Path, wanted: Sequence[str] = ()) -> list[Path]:
+    """Build the solution and the students' notebook of each chapter; return the files written.
+
+    A chapter whose solution does not run leaves its old files as they are: the new ones replace them at the end.
+    """
+    written = []
+    for chapter in chapters(root, wanted):
+        notebook = executed(read_source(source_file(root, chapter)))
+        written.append(_replace(solution_file(root, chapter), nbformat.writes(notebook) + "\n"))
+        written.append(_replace(student_file(root, chapter), student_text(root, chapter)))
+    return written
+
+
+def executed(notebook: NotebookNode, allow_errors: bool = False) -> NotebookNode:
+    """Run a notebook in an empty folder with a fresh kernel and return it with its outputs.
+
+    Raises nbclient's CellExecutionError for the first cell that fails, unless ``allow_errors``.
+    """
+    with tempfile.TemporaryDirectory(prefix="build-") as folder:
+        client = NotebookClient(
+            notebook,
+            timeout=SECONDS_PER_CELL,
+            kernel_name="python3",
+            allow_errors=allow_errors,
+            record_timing=False,
+            resources={"metadata": {"path": folder}},
+        )
+        # The author's own progress and grading seed must not show in what is committed.
+        environment = {**os.environ, "DEEP_FRAMEWORK_MECHANICS_PROGRESS": str(Path(folder) / "progress.jsonl")}
+        environment.pop("AUTOGRADER_GRADING_SEED", None)
+        client.execute(env=environment)
+    # nbclient stores the widgets' state, which has no meaning without the kernel that made it, and GitHub refuses a
+    # notebook with an empty one.
+    notebook.metadata.pop("widgets", None)
+    notebook.metadata["language_info"] = {"name": "python"}
+    return notebook
+
+
+def student_text(root: Path, chapter: str) -> str:
+    """Return the students' notebook, made by nbgrader from the chapter's solution notebook, as text."""
+    from nbgrader.converters import GenerateAssignment
+    from nbgrader.coursedir import CourseDirectory
+    from traitlets.config import Config
+
+    with tempfile.TemporaryDirectory(prefix="release-") as folder:
+        config: Config = _course_config(root)
+        config.CourseDirectory.root = str(root)
+        config.CourseDirectory.release_directory = folder
+        config.CourseDirectory.db_url = f"sqlite:///{folder}/unused.db"
+        config.SaveCells.enabled = False
+        config.GenerateAssignment.no_database = True
+        config.GenerateAssignment.force = True
+        config.CourseDirectory.assignment_id = chapter
+        coursedir = CourseDirectory(config=config)
+        GenerateAssignment(coursedir=coursedir, config=config).start()
+        made = Path(folder) / chapter
+        strangers = sorted(file.name for file in made.iterdir() if file.name != f"{chapter}.ipynb")
+        if strangers:
+            raise UsageError(f"{chapter}: nbgrader would hand students {', '.join(strangers)}; see nbgrader_config.py")
+        return (made / f"{chapter}.ipynb").read_text(encoding="utf-8").rstrip("\n") + "\n"
+
+
+def _course_config(root: Path) -> object:
+    from traitlets.config.loader import PyFileConfigLoader
+
+    return PyFileConfigLoader("nbgrader_config.py", path=str(root)).load_config()
+
+
+def _replace(file: Path, text: str) -> Path:
+    """Write a file so that it is either the old one or the new one, never half of it."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    beside = file.with_suffix(".new")
+    beside.write_text(text, encoding="utf-8")
+    os.replace(beside, file)
+    return file
+
+
+def stale(root: Path, wanted: Sequence[str] = ()) -> list[str]:
+    """Return one sentence for each committed notebook that is not what its source gives. Nothing is executed."""
+    said: list[str] = []
+    for chapter in chapters(root, wanted):
+        said.extend(_stale_chapter(root, chapter))
+    built = {folder.name for folder in (root / "notebooks").glob("*") if folder.is_dir()}
+    said.extend(f"notebooks/{name} has no source in solutions/." for name in sorted(built - set(chapters(root))))
+    return said
+
+
+def _stale_chapter(root: Path, chapter: str) -> Iterable[str]:
+    remedy = f"Run: make notebooks CHAPTER={chapter}"
+    for file in (solution_file(root, chapter), student_file(root, chapter)):
+        if not file.is_file():
+            yield f"{file.relative_to(root)} is missing. {remedy}"
+            return
+    fresh = read_source(source_file(root, chapter))
+    committed = nbformat.read(solution_file(root, chapter), as_version=4)
+    if _essence(fresh) != _essence(committed):
+        yield f"{solution_file(root, chapter).relative_to(root)} is not what its source gives. {remedy}"
+        return
+    if student_text(root, chapter) != student_file(root, chapter).read_text(encoding="utf-8"):
+        yield f"{student_file(root, chapter).relative_to(root)} is not what nbgrader makes of the solution. {remedy}"
+
+
+def _essence(notebook: NotebookNode) -> list[tuple]:
+    return [(cell.id, cell.cell_type, cell.source, cell.metadata) for cell in notebook.cells]
+
+
+def clean_copy(root: Path, target: Path) -> None:
+    """Copy what a course folder needs from the repository: sources, students' notebooks and the configuration."""
+    for name in ("solutions", "notebooks"):
+        shutil.copytree(root / name, target / name, ignore=shutil.ignore_patterns(".ipynb_checkpoints"))
+    shutil.copy(root / "nbgrader_config.py", target)

@@ -1,0 +1,46 @@
+"""The command line: ``autograder build`` for authors. One sentence for what cannot be done, and exit code 2."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from autograder.messages import UsageError
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code: 0 done, 1 something is not as it should be, 2 wrong usage."""
+    parser = argparse.ArgumentParser(prog="autograder", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    build = commands.add_parser("build", help="build the notebooks from solutions/*/*.py")
+    build.add_argument("chapters", nargs="*", help="chapters such as ch03; all when none is named")
+    build.add_argument("--check", action="store_true", help="build nothing; say which notebooks are not fresh")
+    for command in (build,):
+        command.add_argument("--root", type=Path, default=Path.cwd(), help="the repository's folder")
+    options = parser.parse_args(arguments)
+    try:
+        return _build(options)
+    except UsageError as error:
+        print(error, file=sys.stderr)
+        return 2
+
+
+def _build(options: argparse.Namespace) -> int:
+    from autograder.authoring.build import build, stale
+
+    root = options.root.resolve()
+    if not (root / "solutions").is_dir():
+        raise UsageError(f"{root} holds no folder solutions/: run this from the repository's folder, or give --root.")
+    if options.check:
+        sentences = stale(root, options.chapters)
+        print("\n".join(sentences) if sentences else "Every notebook is what its source gives.")
+        return 1 if sentences else 0
+    for file in build(root, options.chapters):
+        print(f"built {file.relative_to(root)}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

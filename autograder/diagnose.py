@@ -1,0 +1,73 @@
+"""Diagnosis: which misconception shows the same observations as the student's implementation."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+
+from autograder.exercise import Exercise, Misconception
+from autograder.observe import Record, observe_all
+from autograder.registry import load_exercise, load_misconceptions
+from autograder.verdict import Difference, record_differences
+
+
+@functools.lru_cache(maxsize=64)
+def misconception_records(name: str, seed: int, device: str) -> tuple[tuple[Misconception, list[Record]], ...]:
+    """Return every misconception of an exercise with what it shows on the cases of that seed and device."""
+    exercise = load_exercise(name)
+    cases = exercise.cases(seed, device)
+    return tuple((entry, observe_all(exercise, entry.parts, cases)) for entry in load_misconceptions(name))
+
+
+def diagnose(
+    exercise: Exercise, expected: Sequence[Record], got: Sequence[Record], seed: int, device: str
+) -> Misconception | None:
+    """Return the misconception that explains what differs, or None.
+
+    One whose records equal the student's in everything wins. Otherwise one fits when the student shows each of its
+    deviations from the reference, with the same values, and it explains more of the student's deviations than any
+    other that fits. Two equally good ones name nothing: a wrong diagnosis is worse than none.
+    """
+    ours = _deviations(expected, got)
+    if not ours:
+        return None
+    fitting: list[tuple[int, Misconception]] = []
+    for misconception, records in misconception_records(exercise.name, seed, device):
+        if all(_same(theirs, mine) for theirs, mine in zip(records, got, strict=True)):
+            return misconception
+        theirs = _deviations(expected, records)
+        if theirs and theirs <= ours and _agree_on(theirs, records, got):
+            fitting.append((len(theirs), misconception))
+    fitting.sort(key=lambda pair: -pair[0])
+    if not fitting or (len(fitting) > 1 and fitting[0][0] == fitting[1][0]):
+        return None
+    return fitting[0][1]
+
+
+def _deviations(expected: Sequence[Record], got: Sequence[Record]) -> set[tuple[str, str]]:
+    found: list[Difference] = []
+    for reference, record in zip(expected, got, strict=True):
+        found.extend(record_differences(reference, record))
+    return {(entry.case, entry.observation) for entry in found}
+
+
+def _same(one: Record, other: Record) -> bool:
+    if len(one.observations) != len(other.observations) or bool(one.stop) != bool(other.stop):
+        return False
+    if one.stop and other.stop and one.stop.type_name != other.stop.type_name:
+        return False
+    return not record_differences(one, other)
+
+
+def _agree_on(deviations: set[tuple[str, str]], theirs: Sequence[Record], ours: Sequence[Record]) -> bool:
+    """Whether both records hold the same values wherever the misconception deviates (a stop: of the same kind)."""
+    for one, other in zip(theirs, ours, strict=True):
+        wanted = {observation for case, observation in deviations if case == one.case}
+        differing = {entry.observation for entry in record_differences(one, other)}
+        if wanted & differing:
+            return False
+        if one.stop and (other.stop is None or other.stop.type_name != one.stop.type_name):
+            return False
+        if one.stop and len(one.observations) != len(other.observations):
+            return False
+    return True

@@ -1,0 +1,1 @@
+"""The exercises, one file each, in one folder a chapter."""

@@ -1,0 +1,109 @@
+"""A verdict as text and as HTML: what agrees, the first thing that does not, and a question. Never the fix."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable
+
+from autograder.exercise import Exercise
+from autograder.verdict import Difference, Verdict
+
+MOST_DIFFERENCES_SHOWN = 4
+LONGEST_PRINTED = 200
+
+
+def summary(exercise: Exercise, verdict: Verdict) -> str:
+    """Return the verdict in one sentence, as shown in an error line or a progress list."""
+    if verdict.problem:
+        return f"{exercise.name}: {verdict.problem}"
+    if verdict.passed:
+        return f"{exercise.name}: passed, {_public(verdict)}"
+    first = first_differences(verdict)[0]
+    return f"{exercise.name}: {_public(verdict)}. First difference: {first.observation} ({first.case}): {first.words}"
+
+
+def first_differences(verdict: Verdict) -> list[Difference]:
+    """Return the first difference of each observation that differs, in the order of the sequence, without echoes.
+
+    Observations that were not reached only follow from the stop before them, and are left out.
+    """
+    first: dict[str, Difference] = {}
+    for entry in verdict.differences:
+        if entry.words != "was not reached":
+            first.setdefault(entry.observation, entry)
+    return list(first.values()) or verdict.differences
+
+
+def _public(verdict: Verdict) -> str:
+    return f"public checks {len(verdict.agreeing)} of {verdict.total}"
+
+
+def lines(exercise: Exercise, verdict: Verdict) -> list[tuple[str, str]]:
+    """Return the report as (role, text) pairs; the roles are what the HTML styles and the text indents."""
+    report: list[tuple[str, str]] = []
+    if verdict.problem:
+        report.append(("title", f"{exercise.name}: not checked yet"))
+        report.append(("difference", verdict.problem))
+    elif verdict.passed:
+        report.append(("passed", f"✓ {exercise.name}: all {verdict.total} public checks agree with torch"))
+        report.append(("note", "Grading repeats them on other shapes and seeds."))
+    else:
+        report.append(("title", f"✗ {exercise.name}: {_public(verdict)} agree with torch"))
+        report.extend(_difference_lines(verdict))
+        if verdict.question:
+            report.append(("question", verdict.question))
+            report.append(("read", f"To read: {verdict.read}"))
+        if verdict.agreeing:
+            report.append(("agrees", f"Agrees already: {', '.join(verdict.agreeing)}"))
+        report.append(("note", "Grading repeats these checks on other shapes and seeds."))
+    report.extend(_surroundings(verdict))
+    return report
+
+
+def _difference_lines(verdict: Verdict) -> Iterable[tuple[str, str]]:
+    found = first_differences(verdict)
+    for entry in found[:MOST_DIFFERENCES_SHOWN]:
+        yield "difference", f"{entry.observation} ({entry.case}): {entry.words}"
+    if len(found) > MOST_DIFFERENCES_SHOWN:
+        others = ", ".join(entry.observation for entry in found[MOST_DIFFERENCES_SHOWN:])
+        yield "more", f"and after that: {others}"
+
+
+def _surroundings(verdict: Verdict) -> Iterable[tuple[str, str]]:
+    if verdict.printed.strip():
+        shown = verdict.printed.strip()[:LONGEST_PRINTED].replace("\n", " ⏎ ")
+        yield "note", f"Your code printed while it was checked (not shown in full): {shown}"
+    for text in verdict.warned[:2]:
+        yield "note", f"A warning was raised while your code ran: {text.splitlines()[0][:LONGEST_PRINTED]}"
+
+
+def as_text(exercise: Exercise, verdict: Verdict) -> str:
+    """Return the report as plain text."""
+    indents = {"passed": "", "title": ""}
+    return "\n".join(indents.get(role, "  ") + text for role, text in lines(exercise, verdict))
+
+
+_STYLES = {
+    "passed": "font-weight:600;color:var(--jp-success-color0,#1b5e20)",
+    "title": "font-weight:600",
+    "difference": "margin:.35em 0;padding-left:.7em;border-left:3px solid var(--jp-warn-color1,#b45309)",
+    "more": "padding-left:.95em;opacity:.85",
+    "question": "margin:.6em 0 .1em;padding:.5em .7em;border-radius:4px;background:var(--jp-layout-color2,#eee)",
+    "read": "padding-left:.7em;font-size:.93em",
+    "agrees": "margin-top:.6em;font-size:.93em",
+    "note": "font-size:.93em;opacity:.85",
+}
+
+
+def as_html(exercise: Exercise, verdict: Verdict) -> str:
+    """Return the report as HTML that follows JupyterLab's theme; everything from the student is escaped."""
+    body = "".join(f'<div style="{_STYLES[role]}">{_code(text)}</div>' for role, text in lines(exercise, verdict))
+    return (
+        '<div role="status" style="font-family:var(--jp-ui-font-family,sans-serif);line-height:1.5;max-width:60em">'
+        f"{body}</div>"
+    )
+
+
+def _code(text: str) -> str:
+    pieces = html.escape(text).split("`")
+    return "".join(f"<code>{piece}</code>" if index % 2 else piece for index, piece in enumerate(pieces))
