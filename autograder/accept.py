@@ -36,7 +36,8 @@ def _wrong_part(exercise: Exercise, name: str, part: Any) -> str | None:
         return f"{name} is None: did its cell run, and does the function that makes it return it? {write}"
     if exercise.kind == "class" and not inspect.isclass(part):
         if isinstance(part, torch.nn.Module):
-            return f"This is an instance of {type(part).__name__}; the check builds its own. {write}, without parentheses."
+            built = type(part).__name__
+            return f"This is an instance of {built}; the check builds its own. {write}, without parentheses."
         return f"{name} should be a class, and this is {_kind(part)}. {write}"
     if exercise.kind == "functions" and not callable(part):
         return f"{name} should be a function, and this is {_kind(part)}. {write}"

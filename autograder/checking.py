@@ -43,7 +43,7 @@ def check(name: str, *parts: Any) -> float | None:
 
 def _grade(exercise: Exercise, parts: tuple[Any, ...], seed: str) -> float:
     verdict = evaluate(exercise.name, *parts, seed=grading_seed(seed))
-    show(exercise, verdict)
+    show(exercise, verdict, graded=True)
     return round(verdict.score * exercise.points, 2)
 
 
@@ -54,7 +54,7 @@ def grading_seed(text: str) -> int:
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:6], "big") + 1
 
 
-def show(exercise: Exercise, verdict: Verdict) -> None:
+def show(exercise: Exercise, verdict: Verdict, graded: bool = False) -> None:
     """Display a verdict: HTML with a text twin in a notebook, plain text elsewhere."""
     if "IPython" in sys.modules:
         from IPython import get_ipython
@@ -62,11 +62,10 @@ def show(exercise: Exercise, verdict: Verdict) -> None:
         if get_ipython() is not None:
             from IPython.display import display
 
-            display(
-                {"text/plain": as_text(exercise, verdict), "text/html": as_html(exercise, verdict)}, raw=True
-            )
+            text, page = as_text(exercise, verdict, graded), as_html(exercise, verdict, graded)
+            display({"text/plain": text, "text/html": page}, raw=True)
             return
-    print(as_text(exercise, verdict))
+    print(as_text(exercise, verdict, graded))
 
 
 def _where(exercise: Exercise, verdict: Verdict) -> str:

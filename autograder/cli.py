@@ -1,4 +1,4 @@
-"""The command line: ``autograder build`` for authors. One sentence for what cannot be done, and exit code 2."""
+"""The command line, for authors and instructors. One sentence for what cannot be done, and exit code 2."""
 
 from __future__ import annotations
 
@@ -17,11 +17,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     build = commands.add_parser("build", help="build the notebooks from solutions/*/*.py")
     build.add_argument("chapters", nargs="*", help="chapters such as ch03; all when none is named")
     build.add_argument("--check", action="store_true", help="build nothing; say which notebooks are not fresh")
-    for command in (build,):
+    build.set_defaults(run=_build)
+    bench = commands.add_parser("bench", help="time what people wait for, beside a peer in the same run")
+    bench.set_defaults(run=_bench)
+    for command in (build, bench):
         command.add_argument("--root", type=Path, default=Path.cwd(), help="the repository's folder")
     options = parser.parse_args(arguments)
     try:
-        return _build(options)
+        return options.run(options)
     except UsageError as error:
         print(error, file=sys.stderr)
         return 2
@@ -39,6 +42,14 @@ def _build(options: argparse.Namespace) -> int:
         return 1 if sentences else 0
     for file in build(root, options.chapters):
         print(f"built {file.relative_to(root)}")
+    return 0
+
+
+def _bench(options: argparse.Namespace) -> int:
+    from autograder.benchmarks import check_time, table
+
+    for line in table(check_time.rows(options.root.resolve())):
+        print(line, flush=True)
     return 0
 
 

@@ -73,7 +73,7 @@ def _value_difference(expected: torch.Tensor, got: torch.Tensor, close: torch.Te
     distance = torch.where(close, 0.0, (got.double() - expected.double()).abs().nan_to_num(math.inf))
     place = tuple(int(i) for i in torch.unravel_index(distance.argmax(), distance.shape))
     return (
-        f"{int((~close).sum())} of {got.numel()} values differ, most at {list(place)}: "
+        f"{int((~close).sum())} of {got.numel()} values differ, the largest gap is at {list(place)}: "
         f"expected {_number(expected[place])}, yours is {_number(got[place])}"
     )
 

@@ -31,8 +31,8 @@ def evaluate(
     """Run an exercise's probe on an implementation and on the reference, and compare.
 
     ``parts`` is the implementation: one class, or the functions in the exercise's order. ``seed`` None means the
-    public cases. ``device`` None means the CPU and, where there is one, the GPU. ``seconds`` bounds the implementation's
-    time, all cases together.
+    public cases. ``device`` None means the CPU and, where there is one, the GPU. ``seconds`` bounds the time of the
+    implementation, all cases together.
 
     Raises UsageError for an unknown exercise and ValueError for a device that is not there; for whatever the
     implementation does, the answer is a Verdict.

@@ -59,6 +59,7 @@ class Exercise:
     the implementation itself when the exercise has one part, otherwise a namespace with one attribute a part.
     ``weights`` maps observation names (or a prefix ending in ``*``) to their weight in the score; the default is 1.
     ``forbidden`` lists what the implementation must not hand its work to, by torch's qualified name.
+    ``compared_with`` completes the sentence "all checks agree with …".
     """
 
     name: str
@@ -75,6 +76,7 @@ class Exercise:
     weights: Mapping[str, float] = field(default_factory=dict)
     forbidden_classes: tuple[type, ...] = ()
     forbidden: tuple[str, ...] = ()
+    compared_with: str = "torch"
 
     def assemble(self, parts: Sequence[Any]) -> Any:
         """Return what the probe drives: the single part, or a namespace of several."""

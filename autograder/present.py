@@ -8,7 +8,8 @@ from collections.abc import Iterable
 from autograder.exercise import Exercise
 from autograder.verdict import Difference, Verdict
 
-MOST_DIFFERENCES_SHOWN = 4
+MOST_DIFFERENCES_SHOWN = 2
+MOST_NAMES_SHOWN = 6
 LONGEST_PRINTED = 200
 
 
@@ -38,26 +39,38 @@ def _public(verdict: Verdict) -> str:
     return f"public checks {len(verdict.agreeing)} of {verdict.total}"
 
 
-def lines(exercise: Exercise, verdict: Verdict) -> list[tuple[str, str]]:
-    """Return the report as (role, text) pairs; the roles are what the HTML styles and the text indents."""
+def lines(exercise: Exercise, verdict: Verdict, graded: bool = False) -> list[tuple[str, str]]:
+    """Return the report as (role, text) pairs; the roles are what the HTML styles and the text indents.
+
+    ``graded`` words it for feedback: points instead of the promise that grading will follow.
+    """
     report: list[tuple[str, str]] = []
+    points = f", {verdict.score * exercise.points:.2f} of {exercise.points} points" if graded else ""
+    agreement = f"{exercise.name}: {_checks(verdict, graded)} agree with {exercise.compared_with}{points}"
+    if verdict.unsolved:
+        report.append(("title", f"{exercise.name}: still to be written{points}"))
+        return report
     if verdict.problem:
-        report.append(("title", f"{exercise.name}: not checked yet"))
+        report.append(("title", f"✗ {exercise.name}{points}"))
         report.append(("difference", verdict.problem))
     elif verdict.passed:
-        report.append(("passed", f"✓ {exercise.name}: all {verdict.total} public checks agree with torch"))
-        report.append(("note", "Grading repeats them on other shapes and seeds."))
+        report.append(("passed", f"✓ {agreement}"))
     else:
-        report.append(("title", f"✗ {exercise.name}: {_public(verdict)} agree with torch"))
+        report.append(("title", f"✗ {agreement}"))
         report.extend(_difference_lines(verdict))
         if verdict.question:
             report.append(("question", verdict.question))
             report.append(("read", f"To read: {verdict.read}"))
         if verdict.agreeing:
-            report.append(("agrees", f"Agrees already: {', '.join(verdict.agreeing)}"))
+            report.append(("agrees", f"Agrees already: {_some(verdict.agreeing)}"))
+    if not graded and not verdict.problem:
         report.append(("note", "Grading repeats these checks on other shapes and seeds."))
     report.extend(_surroundings(verdict))
     return report
+
+
+def _checks(verdict: Verdict, graded: bool) -> str:
+    return f"{len(verdict.agreeing)} of {verdict.total} checks" if graded else _public(verdict)
 
 
 def _difference_lines(verdict: Verdict) -> Iterable[tuple[str, str]]:
@@ -65,8 +78,13 @@ def _difference_lines(verdict: Verdict) -> Iterable[tuple[str, str]]:
     for entry in found[:MOST_DIFFERENCES_SHOWN]:
         yield "difference", f"{entry.observation} ({entry.case}): {entry.words}"
     if len(found) > MOST_DIFFERENCES_SHOWN:
-        others = ", ".join(entry.observation for entry in found[MOST_DIFFERENCES_SHOWN:])
-        yield "more", f"and after that: {others}"
+        yield "more", f"and after that: {_some([entry.observation for entry in found[MOST_DIFFERENCES_SHOWN:]])}"
+
+
+def _some(names: list[str]) -> str:
+    hidden = len(names) - MOST_NAMES_SHOWN
+    shown = ", ".join(names[:MOST_NAMES_SHOWN])
+    return f"{shown} and {hidden} more" if hidden > 0 else shown
 
 
 def _surroundings(verdict: Verdict) -> Iterable[tuple[str, str]]:
@@ -77,10 +95,10 @@ def _surroundings(verdict: Verdict) -> Iterable[tuple[str, str]]:
         yield "note", f"A warning was raised while your code ran: {text.splitlines()[0][:LONGEST_PRINTED]}"
 
 
-def as_text(exercise: Exercise, verdict: Verdict) -> str:
+def as_text(exercise: Exercise, verdict: Verdict, graded: bool = False) -> str:
     """Return the report as plain text."""
     indents = {"passed": "", "title": ""}
-    return "\n".join(indents.get(role, "  ") + text for role, text in lines(exercise, verdict))
+    return "\n".join(indents.get(role, "  ") + text for role, text in lines(exercise, verdict, graded))
 
 
 _STYLES = {
@@ -95,9 +113,10 @@ _STYLES = {
 }
 
 
-def as_html(exercise: Exercise, verdict: Verdict) -> str:
+def as_html(exercise: Exercise, verdict: Verdict, graded: bool = False) -> str:
     """Return the report as HTML that follows JupyterLab's theme; everything from the student is escaped."""
-    body = "".join(f'<div style="{_STYLES[role]}">{_code(text)}</div>' for role, text in lines(exercise, verdict))
+    report = lines(exercise, verdict, graded)
+    body = "".join(f'<div style="{_STYLES[role]}">{_code(text)}</div>' for role, text in report)
     return (
         '<div role="status" style="font-family:var(--jp-ui-font-family,sans-serif);line-height:1.5;max-width:60em">'
         f"{body}</div>"

@@ -7,12 +7,14 @@ import shutil
 import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 import nbformat
 from nbclient import NotebookClient
 from nbformat import NotebookNode
 
 from autograder.authoring.source import read_source
+from autograder.exercise import Exercise
 from autograder.messages import UsageError
 
 SECONDS_PER_CELL = 120
@@ -84,6 +86,17 @@ def executed(notebook: NotebookNode, allow_errors: bool = False) -> NotebookNode
     notebook.metadata.pop("widgets", None)
     notebook.metadata["language_info"] = {"name": "python"}
     return notebook
+
+
+def solution_parts(root: Path, exercise: Exercise) -> list[Any]:
+    """Return what the chapter's solution defines for one exercise, by running its imports and its answer cells."""
+    notebook = read_source(source_file(root, exercise.chapter))
+    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    answers = [cell.source for cell in code if cell.metadata.get("nbgrader", {}).get("solution")]
+    namespace: dict[str, Any] = {}
+    for source in [code[0].source, *answers]:
+        exec(source, namespace)
+    return [namespace[name] for name in exercise.parts]
 
 
 def student_text(root: Path, chapter: str) -> str:

@@ -31,8 +31,7 @@ def cases(seed: int, device: str) -> list[Case]:
         features, rows = draw.integer(2, 4), draw.integer(4, 7)
         shape = (rows, features) if dimensions == 2 else (rows, features, draw.integer(3, 5))
         batches = [
-            draw.normal(*shape, mean=draw.number(-2, 2), spread=draw.number(0.5, 3)).to(dtype)
-            for _ in range(STEPS + 1)
+            draw.normal(*shape, mean=draw.number(-2, 2), spread=draw.number(0.5, 3)).to(dtype) for _ in range(STEPS + 1)
         ]
         chosen.append(
             Case(

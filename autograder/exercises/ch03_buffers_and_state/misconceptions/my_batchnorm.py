@@ -171,8 +171,8 @@ misconceptions = (
         BiasedRunningVariance,
         "running_var after step 1",
         "one variance, the biased one, for the output and for the running average",
-        "With 4 rows, by what factor does your running_var differ from torch's? Which two variances of a sample "
-        "differ by exactly that factor?",
+        "How much of the batch's variance reaches torch's running_var, and how much reaches yours? Which two variances "
+        "of the same numbers differ by exactly that factor?",
         "the running_var part of nn.BatchNorm1d's documentation, and `x.var`'s `correction`",
     ),
     _misconception(

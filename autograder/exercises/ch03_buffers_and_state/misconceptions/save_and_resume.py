@@ -129,7 +129,8 @@ misconceptions = (
         (_save, _load_without_optimizer),
         "optimizer state after loading",
         "the optimizer starts with its own state",
-        "Print `optimizer.state_dict()['state']` before saving and after loading. What does AdamW remember between steps?",
+        "Print `optimizer.state_dict()['state']` before saving and after loading. What does AdamW remember from step "
+        "to step?",
         "the section on what a training run consists of in this chapter",
     ),
     _misconception(
@@ -193,7 +194,7 @@ misconceptions = (
         (_save_objects, _load_saved_objects),
         "the file opens with torch.load's defaults",
         "the model object is saved instead of its state",
-        "What does `torch.load(path)`, without further arguments, say to your file, and which object is it that it names?",
+        "What does `torch.load(path)`, without further arguments, say to your file, and which object does it name?",
         "the section on what a file holds in this chapter",
     ),
     _misconception(

@@ -1,0 +1,7 @@
+"""What a reader meets between the exercises: predictions, quizzes, recall items, and the file that remembers them."""
+
+from __future__ import annotations
+
+from autograder.lesson.show import predict, quiz, recall
+
+__all__ = ["predict", "quiz", "recall"]

@@ -1,0 +1,149 @@
+"""The live half of a question: ipywidgets controls, and what they answer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ipywidgets
+
+from autograder.lesson import progress
+from autograder.lesson.questions import Question, letter
+from autograder.lesson.style import PANEL_CLASS, panel_style
+from autograder.lesson.wording import as_html, inline, option_label, prompt_html
+
+_FULL_WIDTH = ipywidgets.Layout(width="auto", max_width="100%")
+
+
+class _Panel(ipywidgets.VBox):
+    """A question with its controls. ``say`` is the place where it answers."""
+
+    def __init__(self, question: Question, position: str = "", **names: Any) -> None:
+        self.question = question
+        self.prompt = ipywidgets.HTML(prompt_html(question, position))
+        # Named by the text of each option; RadioButtons start with the first one chosen unless told otherwise.
+        self.options = ipywidgets.RadioButtons(
+            options=[(option_label(question, number), number) for number in range(1, len(question.options) + 1)],
+            value=None,
+            layout=_FULL_WIDTH,
+        )
+        self.say = ipywidgets.HTML()
+        self.say.add_class("lesson-say")
+        self.remembered = True
+        super().__init__([self.prompt, self.options, ipywidgets.HBox(self.buttons(**names)), self.say])
+        self.add_class("lesson-question")
+
+    def buttons(self, **names: Any) -> list[ipywidgets.Button]:
+        raise NotImplementedError
+
+    def answer(self, body: str, tone: str = "") -> None:
+        """Show HTML where a screen reader announces it."""
+        note = "" if self.remembered else f"<p>{progress.NOT_KEPT}</p>"
+        self.say.value = f'<div role="status" class="lesson-answer {tone}">{body}{note}</div>'
+
+    def keep(self, kind: str, number: int) -> None:
+        """Record an answer; the note that it could not be kept comes with the next words shown."""
+        value = {"option": number, "right": number == self.question.answer}
+        self.remembered = progress.record(kind, self.question.id, value)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__.strip('_')} {self.question.id}>"
+
+
+class QuizPanel(_Panel):
+    """Choose, answer, read why; choose again as often as you like. The first answer is recorded."""
+
+    def buttons(self, answer_name: str = "Answer") -> list[ipywidgets.Button]:
+        self.answered = False
+        self.answer_button = ipywidgets.Button(description=answer_name, layout=ipywidgets.Layout(width="auto"))
+        self.answer_button.on_click(lambda _: self._answer())
+        return [self.answer_button]
+
+    def _answer(self) -> None:
+        number = self.options.value
+        if number is None:
+            self.answer("<p>Choose an option first.</p>")
+            return
+        if not self.answered:
+            self.answered = True
+            self.keep("quiz", number)
+        why = as_html(self.question.options[number - 1].why)
+        if number == self.question.answer:
+            self.answer(f"<p><strong>{letter(number)} is right.</strong></p>{why}", "lesson-right")
+        else:
+            self.answer(
+                f"<p><strong>{letter(number)} does not hold.</strong></p>{why}<p>Choose another one and answer again.</p>",
+                "lesson-other",
+            )
+
+
+class PredictPanel(_Panel):
+    """Choose and keep a prediction, run the next cell, then compare. Nothing is revealed before that."""
+
+    def buttons(self) -> list[ipywidgets.Button]:
+        self.keep_button = ipywidgets.Button(
+            description="Keep my prediction", layout=ipywidgets.Layout(width="auto")
+        )
+        self.compare_button = ipywidgets.Button(
+            description="I have run it: compare", disabled=True, layout=ipywidgets.Layout(width="auto")
+        )
+        self.keep_button.on_click(lambda _: self._keep())
+        self.compare_button.on_click(lambda _: self._compare())
+        return [self.keep_button, self.compare_button]
+
+    def _keep(self) -> None:
+        number = self.options.value
+        if number is None:
+            self.answer("<p>Choose what you expect first; a guess is fine.</p>")
+            return
+        self.keep("prediction", number)
+        self.options.disabled = True
+        self.compare_button.disabled = False
+        # The button under the reader's finger is switched off next; the keyboard goes on from the other one.
+        self.compare_button.focus()
+        self.keep_button.disabled = True
+        self.answer(f"<p><strong>Kept: {letter(number)}.</strong> Now run the next cell and compare.</p>")
+
+    def _compare(self) -> None:
+        question, number = self.question, self.options.value
+        if number is None:
+            return
+        # This button stays on: switching it off would drop the keyboard's place in the page.
+        right = f"{letter(question.answer)}. {inline(question.right.text)}"
+        if number == question.answer:
+            body, tone = f"<p><strong>As you predicted:</strong> {right}</p>{as_html(question.right.why)}", "lesson-right"
+        else:
+            body = f"<p><strong>What happens:</strong> {right}</p>{as_html(question.right.why)}"
+            chosen = question.options[number - 1]
+            kept = f"<p><strong>You had kept {letter(number)}:</strong> {inline(chosen.why or chosen.text)}</p>"
+            body, tone = body + kept, "lesson-other"
+        if question.after:
+            body += f"<p><strong>Explain it:</strong></p>{as_html(question.after)}"
+        self.answer(body, tone)
+
+
+class LessonPanel(ipywidgets.VBox):
+    """One or more questions in one frame, with the style sheet that they need."""
+
+    def __init__(self, questions: list[_Panel]) -> None:
+        self.questions = questions
+        # The style sheet travels with the live panel only: in a saved page there is nothing left for it to do.
+        super().__init__([ipywidgets.HTML(panel_style(), layout=ipywidgets.Layout(display="none")), *questions])
+        self.add_class(PANEL_CLASS)
+
+    def __repr__(self) -> str:
+        return f"<LessonPanel {' '.join(each.question.id for each in self.questions)}>"
+
+
+def build(questions: list[Question]) -> LessonPanel:
+    """Return the panel for these questions: several are numbered and all answered like a quiz."""
+    if len(questions) == 1 and questions[0].kind == "predict":
+        return LessonPanel([PredictPanel(questions[0])])
+    if len(questions) == 1:
+        return LessonPanel([QuizPanel(questions[0])])
+    total = len(questions)
+    return LessonPanel(
+        [
+            QuizPanel(question, f"{number} of {total}", answer_name=f"Answer question {number}")
+            for number, question in enumerate(questions, start=1)
+        ]
+    )
