@@ -1,4 +1,4 @@
-"""What a reader meets between the exercises: predictions, quizzes, recall items, and the file that remembers them."""
+"""What a reader meets between the exercises: predictions, quizzes, recall items and their memory."""
 
 from __future__ import annotations
 

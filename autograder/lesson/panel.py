@@ -20,9 +20,11 @@ class _Panel(ipywidgets.VBox):
     def __init__(self, question: Question, position: str = "", **names: Any) -> None:
         self.question = question
         self.prompt = ipywidgets.HTML(prompt_html(question, position))
-        # Named by the text of each option; RadioButtons start with the first one chosen unless told otherwise.
+        # Each control is named by its option's text; without value=None the first option would be chosen.
         self.options = ipywidgets.RadioButtons(
-            options=[(option_label(question, number), number) for number in range(1, len(question.options) + 1)],
+            options=[
+                (option_label(question, number), number) for number in range(1, len(question.options) + 1)
+            ],
             value=None,
             layout=_FULL_WIDTH,
         )
@@ -38,6 +40,7 @@ class _Panel(ipywidgets.VBox):
     def answer(self, body: str, tone: str = "") -> None:
         """Show HTML where a screen reader announces it."""
         note = "" if self.remembered else f"<p>{progress.NOT_KEPT}</p>"
+        self.remembered = True  # Said once is enough.
         self.say.value = f'<div role="status" class="lesson-answer {tone}">{body}{note}</div>'
 
     def keep(self, kind: str, number: int) -> None:
@@ -54,7 +57,9 @@ class QuizPanel(_Panel):
 
     def buttons(self, answer_name: str = "Answer") -> list[ipywidgets.Button]:
         self.answered = False
-        self.answer_button = ipywidgets.Button(description=answer_name, layout=ipywidgets.Layout(width="auto"))
+        self.answer_button = ipywidgets.Button(
+            description=answer_name, layout=ipywidgets.Layout(width="auto")
+        )
         self.answer_button.on_click(lambda _: self._answer())
         return [self.answer_button]
 
@@ -71,7 +76,8 @@ class QuizPanel(_Panel):
             self.answer(f"<p><strong>{letter(number)} is right.</strong></p>{why}", "lesson-right")
         else:
             self.answer(
-                f"<p><strong>{letter(number)} does not hold.</strong></p>{why}<p>Choose another one and answer again.</p>",
+                f"<p><strong>{letter(number)} does not hold.</strong></p>{why}"
+                "<p>Choose another one and answer again.</p>",
                 "lesson-other",
             )
 
@@ -110,14 +116,15 @@ class PredictPanel(_Panel):
         # This button stays on: switching it off would drop the keyboard's place in the page.
         right = f"{letter(question.answer)}. {inline(question.right.text)}"
         if number == question.answer:
-            body, tone = f"<p><strong>As you predicted:</strong> {right}</p>{as_html(question.right.why)}", "lesson-right"
+            tone = "lesson-right"
+            body = f"<p><strong>As you predicted:</strong> {right}</p>{as_html(question.right.why)}"
         else:
+            tone = "lesson-other"
             body = f"<p><strong>What happens:</strong> {right}</p>{as_html(question.right.why)}"
             chosen = question.options[number - 1]
-            kept = f"<p><strong>You had kept {letter(number)}:</strong> {inline(chosen.why or chosen.text)}</p>"
-            body, tone = body + kept, "lesson-other"
+            body += as_html(f"**You had kept {letter(number)}:** {chosen.why or chosen.text}")
         if question.after:
-            body += f"<p><strong>Explain it:</strong></p>{as_html(question.after)}"
+            body += as_html(f"**Explain it:** {question.after}")
         self.answer(body, tone)
 
 
@@ -126,8 +133,9 @@ class LessonPanel(ipywidgets.VBox):
 
     def __init__(self, questions: list[_Panel]) -> None:
         self.questions = questions
-        # The style sheet travels with the live panel only: in a saved page there is nothing left for it to do.
-        super().__init__([ipywidgets.HTML(panel_style(), layout=ipywidgets.Layout(display="none")), *questions])
+        # The style sheet travels with the live panel only: a saved page has no use for it.
+        style = ipywidgets.HTML(panel_style(), layout=ipywidgets.Layout(display="none"))
+        super().__init__([style, *questions])
         self.add_class(PANEL_CLASS)
 
     def __repr__(self) -> str:

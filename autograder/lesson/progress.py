@@ -1,6 +1,7 @@
 """One small local file that remembers predictions, answers and checks: JSON lines, only ever appended to.
 
-Nothing depends on it. A file that is missing, damaged, unreadable or on a full disk changes nothing for the reader.
+Nothing depends on it. A file that is missing, damaged, unreadable or on a full disk changes nothing for the
+reader.
 """
 
 from __future__ import annotations
@@ -38,8 +39,9 @@ def grading() -> bool:
 def record(kind: str, id: str, value: Any) -> bool:
     """Append one entry.
 
-    Arguments: the kind (prediction, quiz or check), the id of the question or exercise, and anything JSON can hold.
-    Returns False when it could not be kept, True otherwise (also while grading, when there is nothing to keep).
+    Arguments: the kind (prediction, quiz or check), the id of the question or exercise, and a value that JSON
+    can hold.
+    Returns False when it could not be kept, True otherwise (also while grading, when nothing is to be kept).
     Raises nothing.
     """
     if grading():
@@ -62,8 +64,8 @@ def _append(path: Path, line: bytes) -> None:
     try:
         size = os.fstat(descriptor).st_size
         if size:
-            # An entry cut short by a full disk has no end of line; ours must not be glued to it. If another process
-            # writes in between, the worst is an empty line.
+            # An entry cut short by a full disk has no end of line; ours must not be glued to it. If another
+            # process writes in between, the worst is an empty line.
             os.lseek(descriptor, size - 1, os.SEEK_SET)
             if os.read(descriptor, 1) != b"\n":
                 line = b"\n" + line
@@ -103,18 +105,21 @@ def _entry(line: bytes) -> dict[str, Any] | None:
 def first_answers() -> dict[str, dict[str, Any]]:
     """Return, for each question that was answered or predicted, the first answer given.
 
-    Each is ``{"option": number from 1, "right": whether it was right}``; later answers change nothing. Raises nothing.
+    Each is ``{"option": number from 1, "right": whether it was right}``; later answers change nothing.
+    Raises nothing.
     """
     first: dict[str, dict[str, Any]] = {}
     for entry in entries():
         value = entry["value"]
-        if entry["kind"] in ("prediction", "quiz") and isinstance(value, dict) and isinstance(value.get("right"), bool):
+        if entry["kind"] not in ("prediction", "quiz") or not isinstance(value, dict):
+            continue
+        if isinstance(value.get("right"), bool):
             first.setdefault(entry["id"], value)
     return first
 
 
 def exercises_passed() -> list[str]:
-    """Return the names of the exercises whose check has passed at least once, the earliest first. Raises nothing."""
+    """Return the exercises whose check has passed at least once, the earliest first. Raises nothing."""
     passed: dict[str, None] = {}
     for entry in entries():
         value = entry["value"]

@@ -1,4 +1,4 @@
-"""Questions and the TOML files they are written in: ``autograder/questions/chNN_….toml``, one file a chapter."""
+"""Questions and their TOML files: ``autograder/questions/chNN_….toml``, one file a chapter."""
 
 from __future__ import annotations
 
@@ -75,9 +75,8 @@ def read_file(path: Path) -> tuple[list[Question], list[str]]:
         return [], [f"{path.name}: byte {error.start} is not UTF-8; save the file as UTF-8."]
     except tomllib.TOMLDecodeError as error:
         return [], [f"{path.name}: this is not TOML that can be read ({error}); mend that line."]
-    faults = [
-        f"{path.name}: there is no table called {name!r}; write [[question]]." for name in content if name != "question"
-    ]
+    strange = [name for name in content if name != "question"]
+    faults = [f"{path.name}: there is no table called {name!r}; write [[question]]." for name in strange]
     tables = content.get("question", [])
     if not isinstance(tables, list):
         return [], [*faults, f"{path.name}: [question] is one table; write [[question]] with two brackets."]
@@ -118,7 +117,9 @@ def _faults(table: Mapping[str, Any], path: Path) -> list[str]:
     return faults + _option_faults(options, why_is_needed=table["kind"] in ("quiz", "recall"))
 
 
-def _key_faults(table: Mapping[str, Any], required: Mapping[str, type], optional: Mapping[str, type]) -> list[str]:
+def _key_faults(
+    table: Mapping[str, Any], required: Mapping[str, type], optional: Mapping[str, type]
+) -> list[str]:
     faults = []
     known = {**required, **optional}
     for name in table:
@@ -156,7 +157,7 @@ def _option_faults(options: list[Any], why_is_needed: bool) -> list[str]:
 
 
 def _build(table: Mapping[str, Any]) -> Question:
-    options = tuple(Option(option["text"].strip(), option.get("why", "").strip()) for option in table["option"])
+    options = tuple(Option(each["text"].strip(), each.get("why", "").strip()) for each in table["option"])
     return Question(
         id=table["id"],
         kind=table["kind"],
@@ -173,7 +174,8 @@ def load_chapter(chapter: str, folder: Path | None = None) -> list[Question]:
     """Return the questions of one chapter in the order of its file.
 
     Arguments: the chapter, such as ``ch03``, and the folder of the question files.
-    Raises UsageError when there is no such file and QuestionFileError, one sentence a fault, when it has faults.
+    Raises UsageError when there is no such file, and QuestionFileError, with one sentence a fault, when the
+    file has faults.
     """
     folder = folder or QUESTIONS_FOLDER
     paths = sorted(folder.glob(f"{chapter}_*.toml")) if _CHAPTER.fullmatch(chapter) else []
@@ -199,10 +201,11 @@ def load_question(identifier: str, folder: Path | None = None) -> Question:
     """Return one question.
 
     Arguments: its id, such as ``ch03-persistent``, and the folder of the question files.
-    Raises UsageError, with the nearest id there is, when nothing has that id; QuestionFileError as ``load_chapter``.
+    Raises UsageError, with the nearest id there is, when nothing has that id; QuestionFileError as
+    ``load_chapter`` does.
     """
     if not isinstance(identifier, str):
-        raise UsageError(f"A question is named by its id in quotes, such as 'ch03-persistent', not by {identifier!r}.")
+        raise UsageError(f"A question is named by its id in quotes, such as 'ch03-…', not by {identifier!r}.")
     chapter = identifier[:4]
     if chapter in chapters(folder):
         # Only this chapter's file is read: a fault in another chapter must not stop this notebook.
@@ -214,4 +217,3 @@ def load_question(identifier: str, folder: Path | None = None) -> Question:
     near = difflib.get_close_matches(identifier, everything, n=1, cutoff=0.3)
     meant = f" Did you mean {near[0]!r}?" if near else ""
     raise UsageError(f"No question has the id {identifier!r}.{meant}")
-

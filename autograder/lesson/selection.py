@@ -12,6 +12,12 @@ DISTANCES = (1, 3, 6)
 ITEMS = 3
 
 
+def earlier_chapters(chapter: str) -> list[str]:
+    """Return the chapters that ``chapter`` looks back to, the nearest first. Raises nothing for a chNN."""
+    number = int(chapter[2:])
+    return [f"ch{number - distance:02d}" for distance in DISTANCES if number >= distance]
+
+
 def choose(
     chapter: str,
     questions: Mapping[str, Sequence[Question]],
@@ -20,17 +26,16 @@ def choose(
 ) -> list[Question]:
     """Return the questions that ``chapter`` opens with.
 
-    Arguments: the chapter (``ch04``); the questions of each chapter, those without any left out; the first answer to
-    each question, as ``progress.first_answers`` gives them; and how many to choose.
+    Arguments: the chapter (``ch04``); the questions of each chapter, chapters without any left out; the first
+    answer to each question, as ``progress.first_answers`` gives them; and how many to choose.
 
-    Missed questions of the chapters 1, 3 and 6 before come first, one of each distance before a second of any, and the
-    chapter's own recall questions fill up. Predictions are left out: they speak of a cell that is not here.
+    Missed questions of the chapters 1, 3 and 6 before come first, one of each distance before a second of
+    any. The chapter's own recall questions fill up. Predictions are left out: they speak of a cell that is
+    not here. Raises nothing for a chapter without questions; the list is then shorter or empty.
     """
-    number = int(chapter[2:])
     missed = [
-        [question for question in questions.get(f"ch{number - distance:02d}", ()) if _missed(question, first_answers)]
-        for distance in DISTANCES
-        if number >= distance
+        [question for question in questions.get(earlier, ()) if _missed(question, first_answers)]
+        for earlier in earlier_chapters(chapter)
     ]
     chosen: list[Question] = []
     longest = max((len(each) for each in missed), default=0)

@@ -1,8 +1,8 @@
-"""``predict``, ``quiz`` and ``recall``: what a notebook calls. Optional, offline, and harmless without a reader.
+"""``predict``, ``quiz`` and ``recall``: what a notebook calls. Optional, offline, harmless without a reader.
 
-Each shows two outputs. The first is the question as HTML and text, which a saved notebook, an exported page or a code
-host can show without a kernel. The second is the live panel. They are two because JupyterLab and nbconvert prefer a
-widget view, alive or dead, to everything else in its bundle.
+Each shows two outputs. The first is the question as HTML and text, which a saved notebook, an exported page
+or a code host can show without a kernel. The second is the live panel. They are two because JupyterLab shows
+a widget view, alive or dead, before everything else in its bundle; nbconvert does so where state was saved.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import sys
 
 from autograder.lesson import progress
 from autograder.lesson.questions import Question, chapters, load_chapter, load_question
-from autograder.lesson.selection import DISTANCES, choose
+from autograder.lesson.selection import choose, earlier_chapters
 from autograder.lesson.style import STATIC_CLASS, static_style
 from autograder.lesson.wording import question_html, question_text
 from autograder.messages import UsageError
@@ -46,11 +46,10 @@ def recall(chapter: str) -> None:
     """
     own = load_chapter(chapter)
     there = chapters()
-    earlier = [f"ch{int(chapter[2:]) - distance:02d}" for distance in DISTANCES if int(chapter[2:]) >= distance]
     first_answers = progress.first_answers()
     known = {chapter: own}
     if any(value.get("right") is False for value in first_answers.values()):
-        known |= {each: load_chapter(each) for each in earlier if each in there}
+        known |= {each: load_chapter(each) for each in earlier_chapters(chapter) if each in there}
     chosen = choose(chapter, known, first_answers)
     if not chosen:
         raise UsageError(f"{chapter} has no question of kind recall; add one to its question file.")
@@ -76,7 +75,8 @@ def _show(questions: list[Question]) -> None:
     from IPython.display import display
 
     body = "".join(map(question_html, questions, positions))
-    display({"text/plain": text, "text/html": f'{static_style()}<div class="{STATIC_CLASS}">{body}</div>'}, raw=True)
+    readable = f'{static_style()}<div class="{STATIC_CLASS}">{body}</div>'
+    display({"text/plain": text, "text/html": readable}, raw=True)
     try:
         from autograder.lesson.panel import build
     except ImportError:

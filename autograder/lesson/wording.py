@@ -8,18 +8,22 @@ import textwrap
 
 from autograder.lesson.questions import Question, letter
 
+_STRONG = re.compile(r"\*\*(.+?)\*\*")
 _HEADINGS = {"predict": "Predict", "quiz": "Quiz", "recall": "Recall"}
 
 
 def heading(question: Question, position: str = "") -> str:
     """Return the line above a question: its kind, its place among others if any, and what it is about."""
-    kind = _HEADINGS[question.kind] if not position else "Recall"
-    return f"{kind}{f' {position}' if position else ''}: {question.about}"
+    # Questions that come with others open a chapter, whatever they were when they were first asked.
+    kind = f"Recall {position}" if position else _HEADINGS[question.kind]
+    return f"{kind}: {question.about}"
 
 
 def plain(text: str) -> str:
     """Return markdown-light text without its marks, for controls that can only show plain text."""
-    return " ".join(re.sub(r"\*\*(.+?)\*\*", r"\1", text).replace("`", "").split())
+    pieces = _pieces(text)
+    shown = (piece if index % 2 else _STRONG.sub(r"\1", piece) for index, piece in enumerate(pieces))
+    return " ".join("".join(shown).split())
 
 
 def as_html(text: str) -> str:
@@ -30,27 +34,37 @@ def as_html(text: str) -> str:
 
 def inline(text: str) -> str:
     """Return one paragraph of markdown-light text as escaped HTML, without the paragraph around it."""
-    pieces = text.strip().split("`")
+    return "".join(
+        f"<code>{html.escape(piece)}</code>"
+        if index % 2
+        else _STRONG.sub(r"<strong>\1</strong>", html.escape(piece))
+        for index, piece in enumerate(_pieces(text.strip()))
+    )
+
+
+def _pieces(text: str) -> list[str]:
+    """Return prose and code in turn; stars inside code are code."""
+    pieces = text.split("`")
     if len(pieces) % 2 == 0:
-        # An odd backtick is one that was meant: the last one is put back.
+        # A backtick without a partner is one that was meant.
         pieces[-2:] = ["`".join(pieces[-2:])]
-    shown = []
-    for index, piece in enumerate(pieces):
-        escaped = html.escape(piece)
-        shown.append(f"<code>{escaped}</code>" if index % 2 else re.sub(r"\*\*(.+?)\*\*", r"<strong>\1</strong>", escaped))
-    return "".join(shown)
+    return pieces
 
 
 def prompt_html(question: Question, position: str = "") -> str:
     """Return heading, prompt and code of a question as HTML, without the options."""
     code = f"<pre><code>{html.escape(question.code)}</code></pre>" if question.code else ""
-    return f"<p><strong>{html.escape(heading(question, position))}</strong></p>{as_html(question.prompt)}{code}"
+    title = html.escape(heading(question, position))
+    return f"<p><strong>{title}</strong></p>{as_html(question.prompt)}{code}"
 
 
 def question_html(question: Question, position: str = "") -> str:
     """Return a whole question as HTML, options lettered. The answer is not in it."""
-    options = "".join(f"<li>{inline(option.text)}</li>" for option in question.options)
-    return f'{prompt_html(question, position)}<ol type="A">{options}</ol>'
+    # Not a list: notebook styles number every list 1, 2, 3, and the panel speaks of A, B, C.
+    options = "<br>".join(
+        f"{letter(number)}. {inline(option.text)}" for number, option in enumerate(question.options, start=1)
+    )
+    return f"{prompt_html(question, position)}<p>{options}</p>"
 
 
 def question_text(question: Question, position: str = "") -> str:
@@ -59,7 +73,7 @@ def question_text(question: Question, position: str = "") -> str:
     if question.code:
         lines += ["", textwrap.indent(question.code, "    ")]
     lines.append("")
-    lines += [f"  {letter(number)}. {plain(option.text)}" for number, option in enumerate(question.options, start=1)]
+    lines += [f"  {option_label(question, number)}" for number in range(1, len(question.options) + 1)]
     return "\n".join(lines)
 
 
