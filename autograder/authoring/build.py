@@ -11,6 +11,7 @@ from typing import Any
 
 import nbformat
 from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError
 from nbformat import NotebookNode
 
 from autograder.authoring.source import read_source
@@ -66,7 +67,7 @@ def build(root: Path, wanted: Sequence[str] = ()) -> list[Path]:
 def executed(notebook: NotebookNode, allow_errors: bool = False) -> NotebookNode:
     """Run a notebook in an empty folder with a fresh kernel and return it with its outputs.
 
-    Raises nbclient's CellExecutionError for the first cell that fails, unless ``allow_errors``.
+    Raises UsageError with the first cell that fails and its error, unless ``allow_errors``.
     """
     with tempfile.TemporaryDirectory(prefix="build-") as folder:
         client = NotebookClient(
@@ -80,7 +81,10 @@ def executed(notebook: NotebookNode, allow_errors: bool = False) -> NotebookNode
         # The author's own progress and grading seed must not show in what is committed.
         environment = {**os.environ, "DEEP_FRAMEWORK_MECHANICS_PROGRESS": str(Path(folder) / "progress.jsonl")}
         environment.pop("AUTOGRADER_GRADING_SEED", None)
-        client.execute(env=environment)
+        try:
+            client.execute(env=environment)
+        except CellExecutionError as error:
+            raise UsageError(f"A cell of the notebook does not run:\n{error}") from error
     # nbclient stores the widgets' state, which has no meaning without the kernel that made it, and GitHub refuses a
     # notebook with an empty one.
     notebook.metadata.pop("widgets", None)

@@ -22,9 +22,7 @@ class _Panel(ipywidgets.VBox):
         self.prompt = ipywidgets.HTML(prompt_html(question, position))
         # Each control is named by its option's text; without value=None the first option would be chosen.
         self.options = ipywidgets.RadioButtons(
-            options=[
-                (option_label(question, number), number) for number in range(1, len(question.options) + 1)
-            ],
+            options=[(option_label(question, number), number) for number in range(1, len(question.options) + 1)],
             value=None,
             layout=_FULL_WIDTH,
         )
@@ -57,9 +55,7 @@ class QuizPanel(_Panel):
 
     def buttons(self, answer_name: str = "Answer") -> list[ipywidgets.Button]:
         self.answered = False
-        self.answer_button = ipywidgets.Button(
-            description=answer_name, layout=ipywidgets.Layout(width="auto")
-        )
+        self.answer_button = ipywidgets.Button(description=answer_name, layout=ipywidgets.Layout(width="auto"))
         self.answer_button.on_click(lambda _: self._answer())
         return [self.answer_button]
 
@@ -86,9 +82,7 @@ class PredictPanel(_Panel):
     """Choose and keep a prediction, run the next cell, then compare. Nothing is revealed before that."""
 
     def buttons(self) -> list[ipywidgets.Button]:
-        self.keep_button = ipywidgets.Button(
-            description="Keep my prediction", layout=ipywidgets.Layout(width="auto")
-        )
+        self.keep_button = ipywidgets.Button(description="Keep my prediction", layout=ipywidgets.Layout(width="auto"))
         self.compare_button = ipywidgets.Button(
             description="I have run it: compare", disabled=True, layout=ipywidgets.Layout(width="auto")
         )

@@ -117,9 +117,7 @@ def _faults(table: Mapping[str, Any], path: Path) -> list[str]:
     return faults + _option_faults(options, why_is_needed=table["kind"] in ("quiz", "recall"))
 
 
-def _key_faults(
-    table: Mapping[str, Any], required: Mapping[str, type], optional: Mapping[str, type]
-) -> list[str]:
+def _key_faults(table: Mapping[str, Any], required: Mapping[str, type], optional: Mapping[str, type]) -> list[str]:
     faults = []
     known = {**required, **optional}
     for name in table:

@@ -35,9 +35,7 @@ def as_html(text: str) -> str:
 def inline(text: str) -> str:
     """Return one paragraph of markdown-light text as escaped HTML, without the paragraph around it."""
     return "".join(
-        f"<code>{html.escape(piece)}</code>"
-        if index % 2
-        else _STRONG.sub(r"<strong>\1</strong>", html.escape(piece))
+        f"<code>{html.escape(piece)}</code>" if index % 2 else _STRONG.sub(r"<strong>\1</strong>", html.escape(piece))
         for index, piece in enumerate(_pieces(text.strip()))
     )
 

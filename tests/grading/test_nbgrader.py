@@ -26,7 +26,9 @@ EXERCISES = ("my_batchnorm", "my_dropout", "save_and_resume")
 
 def _nbgrader(course: Path, *arguments: str) -> str:
     command = [sys.executable, "-m", "nbgrader", *arguments]
-    environment = {key: value for key, value in os.environ.items() if key != "AUTOGRADER_GRADING_SEED"}
+    # nbgrader starts `alembic` by name when it makes a gradebook, as it does in an activated environment.
+    programs = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    environment = {**os.environ, "PATH": programs}
     done = subprocess.run(command, cwd=course, capture_output=True, text=True, env=environment, timeout=600)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout + done.stderr

@@ -38,9 +38,7 @@ def questions_of_the_tests(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def kernel_environment(
-    tmp_path: Path, progress_file: Path, monkeypatch: pytest.MonkeyPatch, root: Path
-) -> None:
+def kernel_environment(tmp_path: Path, progress_file: Path, monkeypatch: pytest.MonkeyPatch, root: Path) -> None:
     """What a kernel started by a test needs: this repository, these questions, nobody's own settings."""
     monkeypatch.setenv("LESSON_TEST_QUESTIONS", str(QUESTIONS))
     paths = [str(root), os.environ.get("PYTHONPATH", "")]

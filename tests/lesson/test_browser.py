@@ -114,9 +114,7 @@ def test_a_reader_answers_with_the_keyboard_and_the_question_outlives_the_kernel
 
         radios = prediction.get_by_role("radio")
         expect(radios).to_have_count(3)
-        expect(radios.nth(1)).to_have_accessible_name(
-            re.compile(r"^B\. tensor\(\[0\.2\]\): momentum is the share")
-        )
+        expect(radios.nth(1)).to_have_accessible_name(re.compile(r"^B\. tensor\(\[0\.2\]\): momentum is the share"))
         keep = prediction.get_by_role("button", name="Keep my prediction")
         compare = prediction.get_by_role("button", name="I have run it: compare")
         expect(compare).to_be_disabled()
@@ -159,7 +157,5 @@ def test_a_reader_answers_with_the_keyboard_and_the_question_outlives_the_kernel
 def stop_kernels(page, address: str) -> None:
     token = next(cookie["value"] for cookie in page.context.cookies() if cookie["name"] == "_xsrf")
     for session in page.request.get(f"{address}/api/sessions").json():
-        deleted = page.request.delete(
-            f"{address}/api/sessions/{session['id']}", headers={"X-XSRFToken": token}
-        )
+        deleted = page.request.delete(f"{address}/api/sessions/{session['id']}", headers={"X-XSRFToken": token})
         assert deleted.ok

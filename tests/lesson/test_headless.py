@@ -49,9 +49,7 @@ def test_a_cell_shows_a_readable_question_and_a_panel_and_nothing_else(kernel_en
         assert set(live.data) == {"text/plain", WIDGET_VIEW}
         assert live.data["text/plain"] == "(Run this cell in JupyterLab to answer here.)"
     words = notebook.cells[1].outputs[0].data["text/plain"]
-    assert words.startswith(
-        "Predict: a buffer after one step\n\nThe layer is in training mode, `momentum=0.1`."
-    )
+    assert words.startswith("Predict: a buffer after one step\n\nThe layer is in training mode, `momentum=0.1`.")
     assert "    print(layer.running_mean)\n\n  A. tensor([1.8]): momentum" in words
 
 
@@ -92,15 +90,11 @@ def test_without_ipywidgets_the_question_can_still_be_read(kernel_environment: N
 def test_a_wrong_id_is_one_sentence_in_the_notebook(kernel_environment: None) -> None:
     wrong = "try:\n    quiz('ch03-persist')\nexcept Exception:\n    get_ipython().showtraceback()"
     (shown,) = executed(SETUP_CELL, wrong).cells[1].outputs
-    assert shown.traceback == [
-        "UsageError: No question has the id 'ch03-persist'. Did you mean 'ch03-persistent'?"
-    ]
+    assert shown.traceback == ["UsageError: No question has the id 'ch03-persist'. Did you mean 'ch03-persistent'?"]
 
 
 def test_the_package_hands_out_the_three_functions(kernel_environment: None) -> None:
-    notebook = executed(
-        "from autograder import predict, quiz, recall\nprint(predict.__name__, recall.__name__)"
-    )
+    notebook = executed("from autograder import predict, quiz, recall\nprint(predict.__name__, recall.__name__)")
     assert notebook.cells[0].outputs[0].text == "predict recall\n"
 
 

@@ -45,9 +45,7 @@ def test_comparing_shows_what_happens_why_and_the_question_after() -> None:
     assert words.startswith("What happens: B. tensor([0.2]) : momentum is the share of the new value")
     assert "The old 0.0 keeps 0.9" in words
     assert "You had kept C: tensor([2.0]) : it is simply the mean of the last batch" in words
-    assert words.endswith(
-        "Explain it: Which line of F.batch_norm 's caller decides how much of the old value stays?"
-    )
+    assert words.endswith("Explain it: Which line of F.batch_norm 's caller decides how much of the old value stays?")
     assert len(progress.entries()) == 1
 
 
@@ -155,17 +153,13 @@ def test_a_control_keeps_the_stars_of_code() -> None:
 def test_nothing_gives_the_answer_away_before_it_is_given() -> None:
     for asked in load_chapter("ch03"):
         for text in (wording.question_html(asked), wording.question_text(asked)):
-            assert not any(
-                option.why and wording.plain(option.why) in wording.plain(text) for option in asked.options
-            )
+            assert not any(option.why and wording.plain(option.why) in wording.plain(text) for option in asked.options)
     widgets = everything(panel.build([load_question("ch03-expect")]))
     states = str([widget.get_state() for widget in widgets])
     assert "The old 0.0 keeps" not in states
 
 
-def test_a_file_that_cannot_be_written_costs_one_sentence(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_that_cannot_be_written_costs_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setenv(progress.PROGRESS_VARIABLE, str(tmp_path / "file" / "progress.jsonl"))
     asked = one("ch03-persistent")

@@ -98,9 +98,7 @@ def test_two_processes_that_write_at_once_lose_nothing(progress_file: Path) -> N
         f"for number in range({count}): assert record('quiz', f'{{sys.argv[1]}}-{{number}}', 'x' * 3000)\n"
     )
     writers = [
-        subprocess.Popen(
-            [sys.executable, "-c", script, name], stdin=subprocess.PIPE, cwd=Path(__file__).parents[2]
-        )
+        subprocess.Popen([sys.executable, "-c", script, name], stdin=subprocess.PIPE, cwd=Path(__file__).parents[2])
         for name in ("one", "two")
     ]
     for writer in writers:
@@ -172,9 +170,7 @@ def test_a_refused_file_changes_nothing(progress_file: Path, monkeypatch: pytest
     assert progress.entries() == []
 
 
-def test_a_full_disk_loses_the_entry_and_nothing_else(
-    progress_file: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_disk_loses_the_entry_and_nothing_else(progress_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     progress.record("quiz", "ch03-a", {"option": 1, "right": True})
     write = os.write
 

@@ -175,9 +175,7 @@ def test_an_unknown_id_suggests_the_nearest(tmp_path: Path, asked: str, meant: s
 
 def test_an_unknown_chapter_names_those_there_are(tmp_path: Path) -> None:
     write(tmp_path, GOOD)
-    with pytest.raises(
-        UsageError, match="There are no questions for 'ch5'; the chapters that have some: ch05"
-    ):
+    with pytest.raises(UsageError, match="There are no questions for 'ch5'; the chapters that have some: ch05"):
         load_chapter("ch5", tmp_path)
 
 
