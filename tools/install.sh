@@ -88,7 +88,7 @@ find_python() {
         stop "PYTHON=$PYTHON is $version; the course needs Python 3.11 or newer."
     fi
     found=''
-    for candidate in python3.13 python3.12 python3.11 python3; do
+    for candidate in python3 python3.13 python3.12 python3.11; do
         command -v "$candidate" >/dev/null 2>&1 || continue
         is_new_enough "$candidate" && python=$candidate && return
         version=$("$candidate" --version 2>/dev/null) && found="$found ($candidate here is $version)"
