@@ -56,11 +56,11 @@ def _refused_call(name: str, part: Any, args: tuple, kwargs: dict[str, Any]) -> 
     return None
 
 
-def handed_to_torch(exercise: Exercise, parts: Sequence[Any], case: Case) -> str | None:
+def handed_to_torch(exercise: Exercise, parts: Sequence[Any], case: Case, deadline: float | None = None) -> str | None:
     """Return one sentence when the implementation lets torch do what the exercise asks the student to write.
 
     Looks at the class itself and at what is called while the probe runs once: torch functions and operators,
-    including those inside a child module.
+    including those inside a child module. ``deadline`` is a time of ``time.monotonic()``.
     """
     for name, part in zip(exercise.parts, parts, strict=True):
         for forbidden in exercise.forbidden_classes:
@@ -71,7 +71,7 @@ def handed_to_torch(exercise: Exercise, parts: Sequence[Any], case: Case) -> str
     if not exercise.forbidden:
         return None
     with _calls_seen() as seen:
-        observe(exercise, parts, case)
+        observe(exercise, parts, case, deadline)
     for forbidden in exercise.forbidden:
         if forbidden in seen:
             return f"{exercise.parts[0]} hands its work to {forbidden}; {_own_words(exercise)}"
