@@ -152,7 +152,8 @@ def test_what_is_printed_and_warned_is_bounded_and_told(capsys: pytest.CaptureFi
         "while True:\n        pass",
         "import time\n    time.sleep(60)",
         "while True:\n        try:\n            pass\n        except Exception:\n            pass",
-        "for _ in range(3):\n        try:\n            while True:\n                pass\n        except BaseException:\n            pass",
+        "for _ in range(3):\n        try:\n            while True:\n                pass\n"
+        "        except BaseException:\n            pass",
     ],
 )
 def test_a_layer_that_never_returns_is_stopped(loop: str) -> None:
