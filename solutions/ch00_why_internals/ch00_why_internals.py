@@ -395,9 +395,9 @@ six = SixWays()
 print([name for name, _ in six.named_parameters()])
 
 # %% [markdown]
-# Two of six. The list and the tensor have no type that is watched. The layer on the class was assigned to the class,
-# before there was an object to watch. The local variable was never assigned to anything that lasts, and this one is
-# loud as soon as `forward` wants it:
+# Two of six: the parameter, and the layer with its two. The list and the tensor have no type that is watched. The layer
+# on the class was assigned to the class, before there was an object to watch. The local variable was never assigned to
+# anything that lasts, and this one is loud as soon as `forward` wants it:
 
 # %%
 try:
@@ -491,7 +491,7 @@ check("fix_registration", FixedModel)
 # ## Looking for what is missing
 #
 # In twelve lines you find an orphan by reading. In a model of two thousand you want a tool, and you are about to write
-# it. It needs two lists: what torch reaches, and what the objects really hold.
+# it. It needs two lists, what torch reaches and what the objects really hold, and reports what is only in the second.
 #
 # The first is a walk that torch offers. `named_modules()` goes through the registered tree and gives a dotted path for
 # each module, starting with the root, whose path is empty. Look at the paths of a model with a block inside.
@@ -520,7 +520,8 @@ print([name for name in vars(tower) if name not in own])
 
 # %% [markdown]
 # `layer` is not there: what was registered is kept in torch's books instead. And the orphan stands in the `vars` of the
-# block, not in those of the tower. To find all, you have to look at every registered module.
+# block, not in those of the tower. To find all, you have to look at every registered module. (Shall your tool open
+# torch's books too? It may: whatever stands in them is registered, and the next question sets that aside.)
 #
 # ### Held twice, or held in secret?
 #
