@@ -154,7 +154,7 @@ print(mended)
 # frozen and not printed. Six consequences of one cause: it is not **registered**. A thing that a module holds and does
 # not know of we shall call an **orphan**.
 #
-# ## Loud and silent
+# ## Loud and silent failures
 #
 # You will read that a model without any registered parameter trains on with a flat loss. Here is such a model:
 # every layer in a list, no head. Predict what happens when you give its parameters to an optimizer.
