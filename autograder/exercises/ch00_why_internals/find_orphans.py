@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -45,9 +46,10 @@ def observe(make: Callable[[nn.Module], Any], case: Case) -> Iterator[tuple]:
 
 
 def _paths(found: Any) -> Any:
-    """Return the paths sorted, so that no order of walking is asked for; what is no collection stays as it is."""
+    """Return how often each path was reported, so that no order of walking is asked for and a message names what is
+    missing and what is too much. What is no collection stays as it is."""
     if isinstance(found, (list, tuple, set, frozenset)):
-        return sorted(str(path) for path in found)
+        return dict(sorted(Counter(map(str, found)).items()))
     return found
 
 

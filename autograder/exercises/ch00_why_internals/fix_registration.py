@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import torch
@@ -55,9 +55,9 @@ def cases(seed: int, device: str) -> list[Case]:
 def observe(make: type[nn.Module], case: Case) -> Iterator[tuple]:
     """Ask the model what it holds, then train, save, freeze, copy and convert it."""
     model = make(*case.sizes)
-    yield "names of the parameters", sorted(name for name, _ in model.named_parameters())
+    yield "names of the parameters", _shapes(model.named_parameters())
     yield "numbers that can be trained", sum(parameter.numel() for parameter in model.parameters())
-    yield "keys of the state_dict", sorted(model.state_dict())
+    yield "keys of the state_dict", _shapes(model.state_dict().items())
     yield "scale at the start", model.scale.detach()
     model.to(case.device)
     _fill(model)
@@ -80,6 +80,11 @@ def observe(make: type[nn.Module], case: Case) -> Iterator[tuple]:
     yield "outputs after double()", _outputs(model, case.x.double()), 1e-4
     model.requires_grad_(False)
     yield "outputs still ask for gradients when frozen", any(y.requires_grad for y in model(case.x.double()).values())
+
+
+def _shapes(named: Iterable[tuple[str, torch.Tensor]]) -> dict[str, list[int]]:
+    # A dict, because what is missing from it is told by name, and a long list would be cut.
+    return {name: list(tensor.shape) for name, tensor in sorted(named, key=lambda pair: pair[0])}
 
 
 def _fill(model: Any) -> None:

@@ -39,14 +39,14 @@ class _Search:
     def is_skipped(self, name: str) -> bool:
         return False
 
-    def note(self, value: Any, path: str) -> None:
-        self.found.append(path)
+    def path(self, prefix: str, name: str) -> str:
+        return f"{prefix}.{name}" if prefix else name
 
     def look(self, value: Any, path: str, depth: int = 0) -> None:
         if self.is_registered(value):
             return
         if isinstance(value, nn.Module) or self.is_weight(value):
-            self.note(value, path)
+            self.found.append(path)
         elif isinstance(value, self.containers) and depth < self.deepest:
             for key, item in self.items(value):
                 self.look(item, f"{path}.{key}", depth + 1)
@@ -60,7 +60,7 @@ class _Search:
                 # What torch keeps for itself is reached by its own walks.
                 if name in ("_parameters", "_modules", "_buffers") or self.is_skipped(name):
                     continue
-                self.look(value, f"{prefix}.{name}" if prefix else name)
+                self.look(value, self.path(prefix, name))
         return self.found
 
 
@@ -107,12 +107,9 @@ class RegisteredForgotten(_Search):
         return False
 
 
-class OrphansOpened(_Search):
-    def note(self, value: Any, path: str) -> None:
-        if not isinstance(value, nn.Module):
-            self.found.append(path)
-            return
-        self.found.extend(f"{path}.{name}" for name, _ in value.named_parameters())
+class LeadingDot(_Search):
+    def path(self, prefix: str, name: str) -> str:
+        return f"{prefix}.{name}"
 
 
 class UnderscoreSkipped(_Search):
@@ -198,12 +195,13 @@ misconceptions = (
         _LOOKING,
     ),
     _misconception(
-        "orphans_opened",
-        OrphansOpened,
+        "leading_dot",
+        LeadingDot,
         "layers in a plain list",
-        "the weights inside an orphan module are listed instead of the module",
-        "How many lines does your answer have for one hidden `nn.Linear`, and how many does the card ask for?",
-        _CARD,
+        "the paths of the root's own attributes begin with a dot",
+        "Print the first path of `named_modules()`. What does your line put in front of the name when that path is "
+        "empty?",
+        _LOOKING,
     ),
     _misconception(
         "underscore_skipped",

@@ -49,14 +49,13 @@ class ScaleAsBuffer(_Model):
         self.register_buffer("scale", ones)
 
 
-class ScaleFrozen(_Model):
-    def add_scale(self, ones: torch.Tensor) -> None:
-        self.scale = nn.Parameter(ones, requires_grad=False)
-
-
 class DictLeftPlain(_Model):
     def add_heads(self, heads: dict[str, nn.Linear]) -> None:
         self.heads = heads
+
+
+class OnlyTheListMended(TensorLeftPlain, DictLeftPlain):
+    pass
 
 
 class ParametersByHand(_Model):
@@ -137,13 +136,13 @@ misconceptions = (
         _WATCHED,
     ),
     _misconception(
-        "scale_frozen",
-        ScaleFrozen,
-        "parameters without a gradient",
-        "the scale is a parameter that asks for no gradient",
-        "Print every parameter's name with its `grad` after a backward pass. Which one stays empty, and who switched "
-        "it off?",
-        "the section on loud and silent failures in this chapter",
+        "only_the_list_mended",
+        OnlyTheListMended,
+        "numbers that can be trained",
+        "the list is mended, the tensor and the dict are left",
+        "The hidden layers have names now. Lay `named_parameters()` beside the lines of `__init__`: which two lines "
+        "still leave no name behind?",
+        "the section on gradients that nobody uses in this chapter",
     ),
     _misconception(
         "dict_left_plain",
