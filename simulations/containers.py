@@ -65,7 +65,6 @@ def record(name: str, depth: int = 3) -> Trace:
         "The same layers in a container of Python and in one of torch: only what torch's own containers hold is found.",
         facts=[{"id": "found", "label": "parameters found"}, {"id": "held", "label": "numbers in the layers"}],
         pace=1000,
-        even=True,
     )
     entries = scan(box)
     add_nodes(trace, entries)
@@ -100,15 +99,11 @@ def record(name: str, depth: int = 3) -> Trace:
         tag="in short",
         tone="registered",
     )
+    told = "All six, asked the same"
     trace.views = [
-        {"kind": "tree", "place": "left", "title": f"Module with self.layers = {name}", "tallest": 300},
-        {
-            "kind": "grid",
-            "place": "right",
-            "title": "All six, asked the same",
-            "columns": list(QUESTIONS),
-            "rows": names,
-        },
+        {"kind": "grid", "above": True, "title": told, "columns": list(QUESTIONS), "rows": names},
+        {"kind": "tree", "place": "left", "title": f"Module with self.layers = {name}", "tallest": 215},
+        {"kind": "detail", "place": "right"},
     ]
     return trace
 

@@ -1,4 +1,4 @@
-"""Hooks Firing During Forward and Backward: every kind of hook on every module, in the order in which torch calls them."""
+"""Hooks Firing During Forward and Backward: every kind of hook on every module, in the order of their firing."""
 
 from __future__ import annotations
 
@@ -93,10 +93,10 @@ def _hook(trace: Trace, kind: str, path: str, counts: dict[str, int], replacing:
     def hook(module: nn.Module, first: Any, second: Any = None) -> Any:
         counts[kind] += 1
         result = second / 2 if replacing and kind == "forward" and path == "model.act" else None
+        returned = "" if result is None else " It returns half of it."
         trace.event(
             kind,
-            f"{path}: the {name} {_seen(kind, first, second)}"
-            + (" It returns half of it." if result is not None else ""),
+            f"{path}: the {name} {_seen(kind, first, second)}{returned}",
             path,
             tone,
             tag=word,

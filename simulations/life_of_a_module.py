@@ -1,4 +1,4 @@
-"""The Life of a Module: built, registered, trained, switched, saved, loaded and exported, with its own tensors shown."""
+"""The Life of a Module: built, registered, trained, switched, saved, loaded and exported, its tensors in view."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from torch import nn
 from simulations.live import Simulation, choice, figure_png, slider
 from simulations.player import Page
 from simulations.scan import add_nodes, scan
-from simulations.trace import Trace, number, rounded
+from simulations.trace import Trace, number, rounded, snapped
 
 
 class Living(nn.Module):
@@ -34,7 +34,7 @@ def rings(count: int) -> tuple[torch.Tensor, torch.Tensor]:
     return torch.stack([radius * angle.cos(), radius * angle.sin()], 1), label
 
 
-def record(steps: int = 8, dropout: float = 0.2, optimizer: str = "Adam") -> Trace:
+def record(steps: int = 12, dropout: float = 0.2, optimizer: str = "Adam") -> Trace:
     """Live one life with real torch; the seed is fixed."""
     with torch.random.fork_rng([]):
         torch.manual_seed(4)
@@ -62,14 +62,14 @@ def _live(model: Living, steps: int, dropout: float, optimizer: str) -> Trace:
                 "registered", tag="build", facts={"mode": "train", "accuracy": _accuracy(model)})  # fmt: skip
     x, label = rings(128)
     kind = {"Adam": torch.optim.Adam, "SGD": torch.optim.SGD}[optimizer]
-    update = kind(model.parameters(), lr=0.05 if optimizer == "Adam" else 0.5)
-    trace.event("optimizer", f"{optimizer}(model.parameters()) holds the same {counts[0]} numbers: not copies.", "model",
-                "parameter", tag="optimizer")  # fmt: skip
+    update = kind(model.parameters(), lr=0.1 if optimizer == "Adam" else 0.5)
+    said = f"{optimizer}(model.parameters()) holds the same {counts[0]} numbers: not copies."
+    trace.event("optimizer", said, "model", "parameter", tag="optimizer")
     losses = [_step(trace, model, tensors, update, x, label, step) for step in range(1, steps + 1)]
     trace.curves["loss"] = losses
     model.eval()
-    trace.event("mode", "model.eval(): one flag on every module. Dropout passes values through, BatchNorm stops learning.",
-                "model", "plain", tag="eval()", facts={"mode": "eval", "accuracy": _accuracy(model)},
+    said = "model.eval(): one flag on every module. Dropout passes values through, BatchNorm stops learning."
+    trace.event("mode", said, "model", "plain", tag="eval()", facts={"mode": "eval", "accuracy": _accuracy(model)},
                 set={path: {"moved": None, "gradient": None} for path in tensors})  # fmt: skip
     _save_and_load(trace, model, dropout, tensors)
     _export(trace, model)
@@ -97,18 +97,21 @@ def _step(
 ) -> list[Any]:
     before = {path: tensor.detach().clone() for path, tensor in tensors.items()}
     loss = nn.functional.cross_entropy(model(x), label)
-    index = trace.event("forward", f"Step {step}: forward in training mode. Loss {number(loss.item())}; the buffers move.",
-                        "model.body.1", "buffer", tag="forward", facts={"loss": number(loss.item())},
+    shown = number(loss.item())
+    said = f"Step {step}: forward in training mode. Loss {shown}; the buffers move."
+    index = trace.event("forward", said, "model.body.1", "buffer", tag="forward", facts={"loss": shown},
                         set=_moved(tensors, before, "buffer", "by forward"))  # fmt: skip
     update.zero_grad()
     loss.backward()
-    norms = {path: float(t.grad.norm()) for path, t in tensors.items() if t.grad is not None}
-    trace.event("backward", f"Step {step}: backward fills {len(norms)} gradients.", "model", "backward", tag="backward",
-                set={path: {"gradient": ["backward", f"grad {number(norm)}"]} for path, norm in norms.items()})  # fmt: skip
+    norms = snapped({path: float(t.grad.norm()) for path, t in tensors.items() if t.grad is not None})
+    shown = {path: {"gradient": ["backward", f"grad {number(norm)}"]} for path, norm in norms.items()}
+    said = f"Step {step}: backward fills {len(norms)} gradients."
+    trace.event("backward", said, "model", "backward", tag="backward", set=shown)
     middle = {path: tensor.detach().clone() for path, tensor in tensors.items()}
     update.step()
-    trace.event("update", f"Step {step}: optimizer.step() moves the parameters.", "model", "parameter", tag="step()",
-                facts={"accuracy": _accuracy(model)}, set=_moved(tensors, middle, "parameter", "by step()"))  # fmt: skip
+    moved = _moved(tensors, middle, "parameter", "by step()")
+    said, facts = f"Step {step}: optimizer.step() moves the parameters.", {"accuracy": _accuracy(model)}
+    trace.event("update", said, "model", "parameter", tag="step()", facts=facts, set=moved)
     return [index, rounded(loss.item())]
 
 
@@ -152,14 +155,14 @@ class LifeOfAModule(Simulation):
 
     title = "The Life of a Module"
 
-    def page(self, steps: int = 8, dropout: float = 0.2, optimizer: str = "Adam") -> Page:
+    def page(self, steps: int = 12, dropout: float = 0.2, optimizer: str = "Adam") -> Page:
         """Record one life."""
         return Page({optimizer: record(steps, dropout, optimizer)})
 
     def controls(self) -> dict[str, Any]:
         """Training steps, dropout p, optimizer."""
         return {
-            "steps": slider("training steps", 1, 40, 1, 8),
+            "steps": slider("training steps", 1, 40, 1, 12),
             "dropout": slider("dropout p", 0.0, 0.8, 0.1, 0.2),
             "optimizer": choice("optimizer", [("Adam", "Adam"), ("SGD", "SGD")], "Adam"),
         }

@@ -54,7 +54,7 @@ def record(tour: str) -> Trace:
     trace = Trace(
         "module_structure",
         "Module Internal Structure",
-        "An assignment to self runs torch's __setattr__. It asks what the value is, and puts it into one of four homes.",
+        "An assignment to self runs torch's __setattr__: it asks what the value is and puts it into one of four homes.",
         facts=[{"id": "lines", "label": "lines of torch run"}, {"id": "home", "label": "it went to"}],
         pace=700,
     )

@@ -61,7 +61,7 @@ def record(frozen: bool = False, rate: float = 0.1) -> Trace:
     trace.event("start", f"A module holds the number {START:g} in four ways. Which of them will it train, save, move?",
                 tag="built", facts={"yes": 0, "asked": 0})  # fmt: skip
     count = 0
-    for row, (question, answers, said) in enumerate(questions):
+    for row, (_, answers, said) in enumerate(questions):
         count += sum(good for good, _ in answers)
         trace.event(
             "ask", said, tag="asked", row=row, facts={"yes": count, "asked": row + 1},
@@ -82,7 +82,7 @@ def _questions(frozen: bool, rate: float) -> list[tuple[str, list[tuple[bool, st
               "model.parameters() is what the optimizer is built from.")]  # fmt: skip
     saved = set(model.state_dict())
     asked.append(("in state_dict()?", _yes([name in saved for name in NAMES]),
-                  f"model.state_dict() holds {', '.join(sorted(saved))}: this is what a checkpoint keeps."))  # fmt: skip
+                  f"model.state_dict() holds {', '.join(sorted(saved))}: what a checkpoint keeps."))  # fmt: skip
     model(torch.tensor([1.0, 3.0])).sum().backward()
     asked.append((".grad after backward()", [_gradient(t) for t in _held(model)],
                   "backward() fills .grad of every leaf that asks for it: registered or not."))  # fmt: skip
@@ -91,8 +91,7 @@ def _questions(frozen: bool, rate: float) -> list[tuple[str, list[tuple[bool, st
     asked.append((f"value after step(), lr={rate:g}", [_moved(t) for t in _held(model)],
                   "optimizer.step() moves what it was given, and nothing else."))  # fmt: skip
     model.zero_grad()
-    asked.append((".grad after model.zero_grad()", [(t.grad is None, "None" if t.grad is None else number(t.grad.item()))
-                                                    for t in _held(model)],
+    asked.append((".grad after model.zero_grad()", [(not there, text) for there, text in map(_gradient, _held(model))],
                   "model.zero_grad() clears the gradients it can find. The others go on adding up."))  # fmt: skip
     converted = copy.deepcopy(model).to(torch.float64)
     asked.append(("dtype after .to(float64)", [_dtype(t) for t in _held(converted)],
@@ -102,7 +101,8 @@ def _questions(frozen: bool, rate: float) -> list[tuple[str, list[tuple[bool, st
         for tensor in _held(other):
             tensor.fill_(-7.0)
     other.load_state_dict(model.state_dict())
-    asked.append(("value after load_state_dict", [_loaded(a, b) for a, b in zip(_held(other), _held(model), strict=True)],
+    pairs = zip(_held(other), _held(model), strict=True)
+    asked.append(("value after load_state_dict", [_loaded(one, source) for one, source in pairs],
                   "A second model was filled with −7 and loaded from the first one's state_dict."))  # fmt: skip
     return asked
 

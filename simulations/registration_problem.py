@@ -10,7 +10,7 @@ from torch import nn
 from simulations.live import Simulation, choice, figure_png, slider
 from simulations.player import Page
 from simulations.scan import add_nodes, scan
-from simulations.trace import Trace, number, rounded
+from simulations.trace import Trace, number, rounded, snapped
 
 CONTAINERS = ("plain list", "tuple", "dict", "nn.ModuleList", "nn.ModuleDict")
 
@@ -123,7 +123,8 @@ def _train(container: str, model: nn.Module, x: torch.Tensor, target: torch.Tens
 
 
 def _gradients(trace: Trace, step: int, tensors: dict) -> None:
-    norms = {path: float(entry.value.grad.norm()) for path, entry in tensors.items() if entry.value.grad is not None}
+    filled = {path: entry.value.grad for path, entry in tensors.items() if entry.value.grad is not None}
+    norms = snapped({path: float(gradient.norm()) for path, gradient in filled.items()})
     trace.event(
         "backward",
         f"Step {step}: backward. Autograd fills the gradient of all {len(norms)} parameters: it needs no registration.",

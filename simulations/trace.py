@@ -100,6 +100,12 @@ def rounded(value: float, digits: int = SIGNIFICANT_DIGITS) -> float | None:
     return float(f"{value:.{digits - 1}e}")
 
 
+def snapped(values: Mapping[str, float]) -> dict[str, float]:
+    """Return the values with those below 1e-5 of the largest set to 0: rounding noise that differs by machine."""
+    largest = max((abs(value) for value in values.values() if math.isfinite(value)), default=0.0)
+    return {name: 0.0 if abs(value) < 1e-5 * largest else value for name, value in values.items()}
+
+
 def number(value: float, digits: int = 3) -> str:
     """Return a number as text with so many significant digits: 0.0312, 1.2e-07, nan."""
     if isinstance(value, float) and math.isnan(value):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import logging
+import re
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -81,7 +82,7 @@ def _quietly() -> Iterator[None]:
 def _graph_lines(exported: Any) -> list[str]:
     """Return the statements of an exported program, without the comments that hold file names."""
     code = exported.graph_module.code.strip().splitlines()
-    return [line.split(" = None")[0].split("  #")[0].rstrip(" ;") for line in code if line.strip()]
+    return [re.sub(r";  [^;]*= None$", "", line.split("  #")[0].rstrip()) for line in code if line.strip()]
 
 
 def record(example: float = 2.0, threshold: float = 0.0) -> Trace:
@@ -91,8 +92,8 @@ def record(example: float = 2.0, threshold: float = 0.0) -> Trace:
     trace = Trace(
         "trace_script_export",
         "Trace vs Script: Control Flow",
-        "Tracing keeps the branch that one example took. Scripting keeps the if. torch.export refuses the if, and keeps "
-        "it when it is written as torch.cond.",
+        "Tracing keeps the branch that one example took. Scripting keeps the if. torch.export refuses the if, and "
+        "keeps it when it is written as torch.cond.",
         facts=[{"id": "agree", "label": "answers like Python"}, {"id": "differ", "label": "answers unlike Python"}],
         pace=1100,
         even=True,
@@ -109,8 +110,9 @@ def record(example: float = 2.0, threshold: float = 0.0) -> Trace:
     trace.event("trace", f"jit.trace runs forward once with [{example:g}] and notes the operators: only `{last}` was "
                 "reached, so only that is in the graph.", tag="jit.trace", tone="forward", run=run,
                 missed=_not_run(run, trace.sources[0]["lines"]))  # fmt: skip
+    whole = [[0, index] for index in range(1, len(trace.sources[0]["lines"]))]
     trace.event("script", "jit.script compiles the source, with both branches. (TorchScript is deprecated.)",
-                tag="jit.script", tone="registered", run=[[0, i] for i in range(1, len(trace.sources[0]["lines"]))])  # fmt: skip
+                tag="jit.script", tone="registered", run=whole)  # fmt: skip
     refused = ways["torch.export"] if isinstance(ways["torch.export"], str) else None
     trace.event("export", f"torch.export {'refuses this forward: ' + refused if refused else 'takes it'}. "
                 "The same decision written as torch.cond is exported.", tag="torch.export",
