@@ -75,8 +75,8 @@ card = Card(
 hints = Hints(
     question=(
         "An embedding of 7 rows and 4 columns is tied to the output layer. `named_parameters()` lists the shared "
-        "weight under one name. Which child does the beginning of that name belong to, and what do the lines of your table "
-        "add up to if the other child counts it too?"
+        "weight under one name. Which child does the beginning of that name belong to, and what do the lines of your "
+        "table add up to if the other child counts it too?"
     ),
     template=(
         "def count_parameters(module):\n"

@@ -131,7 +131,7 @@ misconceptions = (
         whole_state_dict,
         "total",
         "everything in state_dict() is counted",
-        "What does the state_dict() of a BatchNorm layer hold that no optimizer steps?",
+        "What does the state_dict() of a module with a buffer hold that no optimizer steps?",
         "the section «The file knows names» in this chapter",
     ),
     _misconception(
@@ -139,14 +139,14 @@ misconceptions = (
         "total",
         "the tensors are counted and not the numbers in them",
         "How many numbers does the weight of `nn.Linear(3, 2)` hold? And how many does your count add for it?",
-        "the section on counting in this chapter",
+        "the section «Counting» in this chapter",
     ),
     _misconception(
         frozen_called_trainable,
         "trainable",
         "frozen parameters are counted as trainable",
         "Freeze a layer. Which of your two numbers should change, and does it?",
-        "the section on the walk in this chapter: what is listed, and what is not?",
+        "the section «The walk» in this chapter: what is listed, and what is not?",
     ),
     _misconception(
         frozen_left_out,
@@ -159,14 +159,14 @@ misconceptions = (
         one_for_each_address,
         "total",
         "parameters are told apart by the address of their memory",
-        "Print `data_ptr()` of two tensors on the meta device. What does the address of a tensor without memory tell you?",
+        "Print `data_ptr()` of two tensors on the meta device. What can the address of a tensor without memory tell?",
         "the section «Shapes without memory» in this chapter",
     ),
     _misconception(
         one_for_each_value,
         "total",
         "parameters with equal values are taken for one",
-        "Two fresh BatchNorm layers hold the same ones and zeros. Are they tied?",
+        "Two fresh LayerNorm layers hold the same ones and zeros. Are they tied?",
         "the section «One weight in two places» in this chapter",
     ),
     _misconception(

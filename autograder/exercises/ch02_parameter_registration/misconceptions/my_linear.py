@@ -138,7 +138,7 @@ misconceptions = (
         "parameters()",
         "the weight is a tensor that requires a gradient, and no parameter",
         "Which names does `layer.named_parameters()` list? What decides in which registry an assigned tensor lands?",
-        "the section «One subclass, eight differences» in this chapter",
+        "the section «Parameter or tensor» in this chapter",
     ),
     _misconception(
         "stored_transposed",
@@ -146,7 +146,7 @@ misconceptions = (
         "parameters()",
         "the weight is stored as (in_features, out_features)",
         "What is `nn.Linear(4, 3).weight.shape`? Could a file written by nn.Linear be loaded into your layer?",
-        "the section on the linear layer in this chapter",
+        "the section «The linear layer» in this chapter",
     ),
     _misconception(
         "normal_numbers",
@@ -214,7 +214,7 @@ misconceptions = (
         "output after .double()",
         "the transposed weight is computed once and kept",
         "After `layer.double()`, what is the dtype of each tensor that your forward reads?",
-        "the section on plain tensors in this chapter",
+        "the section «Plain tensors stay behind» in this chapter",
     ),
     _misconception(
         "data_in_forward",
@@ -222,7 +222,7 @@ misconceptions = (
         "gradient of weight",
         "forward reads the weight past autograd",
         "After `backward()`, what is `layer.weight.grad`? Where in forward does the history of the weight end?",
-        "the section on what operations return in this chapter",
+        "the section «What operations return» in this chapter",
     ),
     _misconception(
         "rows_only",
@@ -230,6 +230,6 @@ misconceptions = (
         "output of (N, L, in_features)",
         "forward takes matrices only",
         "Which shapes does `torch.mm` accept, and which does the operator between x and the weight accept?",
-        "the section on the linear layer in this chapter",
+        "the section «The linear layer» in this chapter",
     ),
 )

@@ -149,7 +149,7 @@ misconceptions = (
         "names",
         "the walk calls itself for each child and drops what comes back",
         "A generator that is called and not looped over: how many of its lines run?",
-        "the section «Write the walk» in this chapter",
+        "the section «The walk» in this chapter",
     ),
     _misconception(
         "one_level_down",
@@ -157,7 +157,7 @@ misconceptions = (
         "names",
         "the walk ends at the children of the root",
         "Which names are missing from your list, and how many dots do they have?",
-        "the section on paths in this chapter",
+        "the section «Paths» in this chapter",
     ),
     _misconception(
         "last_name_only",
@@ -165,7 +165,7 @@ misconceptions = (
         "names",
         "a child is told its own name and not the path to it",
         "Two encoders could each have a layer called `query`. What would tell their weights apart in your list?",
-        "the section on paths in this chapter",
+        "the section «Paths» in this chapter",
     ),
     _misconception(
         "leading_dot",
@@ -173,7 +173,7 @@ misconceptions = (
         "names",
         "the dot is put in even where nothing stands before it",
         "What does your function put between an empty prefix and the name?",
-        "the section on paths in this chapter",
+        "the section «Paths» in this chapter",
     ),
     _misconception(
         "every_place_listed",
@@ -198,7 +198,7 @@ misconceptions = (
         _ComparedByValue(),
         "names",
         "two parameters with equal values are taken for one",
-        "Two fresh BatchNorm layers start with equal weights. Will they still be equal after a step?",
+        "Two fresh LayerNorm layers start with equal weights. Will they still be equal after a step?",
         "the section «One weight in two places» in this chapter",
     ),
     _misconception(
@@ -207,7 +207,7 @@ misconceptions = (
         "names",
         "frozen parameters are left out",
         "Freeze a layer. Does named_parameters() get shorter?",
-        "the section on the walk in this chapter: what is listed, and what is not?",
+        "the section «The walk» in this chapter: what is listed, and what is not?",
     ),
     _misconception(
         "empty_slots_too",
@@ -224,7 +224,7 @@ misconceptions = (
         "names",
         "the children's parameters come before the module's own",
         "An optimizer stores its state by position. Where does the root's own parameter stand in torch's list?",
-        "the section on the walk in this chapter",
+        "the section «The walk» in this chapter",
     ),
     _misconception(
         "remembered_for_ever",
