@@ -63,7 +63,7 @@ def _tied(width: int) -> nn.Module:
 
 def _equal_values(width: int) -> nn.Module:
     root = nn.Module()
-    root.left, root.right = nn.BatchNorm1d(width), nn.BatchNorm1d(width)
+    root.left, root.right = nn.LayerNorm(width), nn.LayerNorm(width)
     # Two parameters that share their memory are still two: what is one is the object.
     memory = torch.zeros(width, 2)
     root.view, root.other_view = nn.Parameter(memory), nn.Parameter(memory)
