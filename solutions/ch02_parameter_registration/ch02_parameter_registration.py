@@ -102,7 +102,8 @@ print("dtypes:", demo.weight.dtype, demo.scale.dtype)
 # %% [markdown]
 # None of the three. `scale` is in `demo.__dict__`, like a number or a string, and everything that a module does for
 # its tensors begins with a walk over its registries.
-#
+
+# %% [markdown]
 # Autograd is the one who does not ask. It looks at `requires_grad` and at nothing else, so an unregistered tensor can
 # have a gradient, and can even be trained when you hand it over by name. Look at both gradients, then at the tensor
 # after the step.
@@ -133,7 +134,8 @@ class Ordinary:
 
 for holder in (Ordinary(), nn.Module()):
     holder.w = nn.Parameter(torch.ones(2))
-    print(type(holder).__name__, "| in __dict__:", "w" in vars(holder), "| in a registry:", "w" in vars(holder).get("_parameters", {}))
+    registry = getattr(holder, "_parameters", {})
+    print(type(holder).__name__, "| in __dict__:", "w" in vars(holder), "| registered:", "w" in registry)
 
 # %% [markdown]
 # You can ask the source as well. Does the text of the class `Parameter` mention the registry at all, and does the
@@ -149,26 +151,26 @@ for thing in (nn.Parameter, nn.Module.__setattr__, nn.Module.register_parameter)
 #
 # ### Plain tensors stay behind
 #
-# What `scale` does to its module is loud, but far from the cause: the first operation that mixes the two complains, not
-# the line that made it. Look at two messages, for two dtypes and for two devices. The device `meta` holds shapes and no
-# numbers, and every machine has it.
+# What `scale` does to its module is loud on another device, and far from its cause: the first operation that mixes the two
+# complains, not the line that made it. A dtype can be quieter: an addition converts by itself, where a matrix product
+# would have refused. The device `meta` holds shapes and no numbers, and every machine has it. Look at the two outcomes.
 
 # %%
 class Scaled(nn.Module):
     def __init__(self):
         super().__init__()
         self.linear = nn.Linear(2, 2)
-        self.scale = torch.ones(2, 2)
+        self.scale = torch.ones(2)
 
     def forward(self, x):
-        return self.linear(x) @ self.scale
+        return self.linear(x) + self.scale
 
 
-for place, x in ((torch.float64, torch.ones(1, 2).double()), ("meta", torch.ones(1, 2, device="meta"))):
-    try:
-        Scaled().to(place)(x)
-    except RuntimeError as error:
-        print("RuntimeError |", str(error).splitlines()[0][:64])
+print("as float64:", Scaled().double()(torch.ones(1, 2).double()).dtype)
+try:
+    Scaled().to("meta")(torch.ones(1, 2, device="meta"))
+except RuntimeError as error:
+    print("RuntimeError |", error)
 
 # %% [markdown]
 # A plain tensor can still be what you want: a cache that is recomputed for each input, for example. It is a deliberate
@@ -182,12 +184,12 @@ homes.trained = nn.Parameter(torch.ones(2))
 homes.register_buffer("kept", torch.ones(2))
 homes.register_buffer("unsaved", torch.ones(2), persistent=False)
 homes.plain = torch.ones(2)
-homes.double()
 
 # %% [markdown]
 # The table asks three questions of each. Cover the output and fill it in yourself first: twelve answers, yes or no.
 
 # %%
+homes.double()
 listed, saved = dict(homes.named_parameters()), homes.state_dict()
 print("           in parameters()  in state_dict()  moved")
 for name in ("trained", "kept", "unsaved", "plain"):
@@ -261,7 +263,8 @@ print([name for name, _ in small.named_parameters()], type(small.w).__name__, sm
 
 # %%
 w = nn.Parameter(torch.ones(3))
-for text, result in {"w + 0": w + 0, "w[0]": w[0], "w.clone()": w.clone(), "w.detach()": w.detach(), "w.data": w.data}.items():
+results = {"w + 0": w + 0, "w[0]": w[0], "w.clone()": w.clone(), "w.detach()": w.detach(), "w.data": w.data}
+for text, result in results.items():
     print(f"{text:11} parameter: {isinstance(result, nn.Parameter)!s:6} gradient flows: {result.requires_grad}")
 
 # %% [markdown]
@@ -289,8 +292,7 @@ for value in (torch.zeros(2, 2), nn.ReLU(), None):
         print("TypeError |", error)
 
 # %% [markdown]
-# The guard protects you from the bug above in its worse form, a parameter silently turned into a plain tensor. New
-# *numbers* for an existing parameter go in place, under `torch.no_grad()`, so that the copy is not part of what is
+# Without this guard, a trained weight would silently become what `small.w` was: an ordinary attribute. New *numbers* for an existing parameter go in place, under `torch.no_grad()`, so that the copy is not part of what is
 # learned. Without it autograd refuses. Look at which object the module holds afterwards.
 
 # %%
@@ -356,7 +358,8 @@ except RuntimeError as error:
 # ### register_parameter by hand
 #
 # `self.w = nn.Parameter(...)` calls it for you. You need it yourself for empty slots and for names that are computed. Look
-# at the two names that come out of the loop, and at the shape: a (1, 2) row through (2, 2) and (2, 2) stays (1, 2).
+# at the two names that come out of the loop, and check the numbers: times 1, then times 2. Both matrices are (2, 2), so a
+# row of two stays a row of two.
 
 # %%
 class Powers(nn.Module):
@@ -379,7 +382,7 @@ print([name for name, _ in Powers().named_parameters()], Powers()(torch.ones(1, 
 source = inspect.getsource(nn.Module.register_parameter).splitlines()
 for number, line in enumerate(source):
     if "raise " in line:
-        print(line.strip().split("(")[0], "|", source[number - 1].strip() if line.endswith("(") or "(" in line else "")
+        print(line.strip().split("(")[0], "|", source[number - 1].strip())
 
 # %% [markdown]
 # A dot is refused because names are joined by dots into paths. That is the next subject.
@@ -448,10 +451,10 @@ print([name for name, _ in encoder.named_parameters(prefix="model.body") if "que
 
 # %%
 class Tied(nn.Module):
-    def __init__(self, device=None):
+    def __init__(self):
         super().__init__()
-        self.embedding = nn.Embedding(4, 2, device=device)
-        self.output = nn.Linear(2, 4, bias=False, device=device)
+        self.embedding = nn.Embedding(4, 2)
+        self.output = nn.Linear(2, 4, bias=False)
         self.output.weight = self.embedding.weight
 
 
@@ -491,7 +494,8 @@ class Silent(nn.Linear):
 
 
 parent = nn.Sequential(Silent(1, 1))
-print("the child says", list(parent[0].named_parameters()), "| the parent lists", [name for name, _ in parent.named_parameters()])
+print("the child says", list(parent[0].named_parameters()))
+print("the parent lists", [name for name, _ in parent.named_parameters()])
 
 # %% [markdown]
 # What breaks a tie? Everything that puts a new object into one of the two places. A copy and a conversion on the same
@@ -502,7 +506,9 @@ def is_tied(model):
     return model.embedding.weight is model.output.weight
 
 
-print("deepcopy:", is_tied(copy.deepcopy(Tied())), "| double:", is_tied(Tied().double()), "| to meta:", is_tied(Tied().to("meta")))
+print("deepcopy:", is_tied(copy.deepcopy(Tied())))
+print("double:  ", is_tied(Tied().double()))
+print("to meta: ", is_tied(Tied().to("meta")))
 
 # %% [markdown]
 # You have now seen every decision of the walk. A memory, a path, an order: write it. `yield from` passes on everything
@@ -558,8 +564,8 @@ print("child after child:", sum(p.numel() for child in tied.children() for p in 
 
 # %% [markdown]
 # The last way is what a table with one line for each child does, unless it remembers what an earlier line has counted. A
-# usual rule is that of the walk: the weight belongs to the child under whose name it is listed.
-# `name.partition(".")` splits a path at its first dot; look at what it gives for an own parameter.
+# usual rule is that of the walk: the weight belongs to the child under whose name it is listed. `named_children()` gives
+# the direct children with their names, those without parameters included, and `name.partition(".")` splits a path at its first dot; look at what it gives for an own parameter.
 
 # %%
 for name, parameter in root.named_parameters():
@@ -682,7 +688,7 @@ trained = Scaled()
 trained.scale *= 3
 fresh = Scaled()
 print(fresh.load_state_dict(trained.state_dict()))
-print("scale:", trained.scale[0, 0].item(), "and after reload:", fresh.scale[0, 0].item())
+print("scale:", trained.scale.tolist(), "and after reload:", fresh.scale.tolist())
 
 # %% [markdown]
 # There is a second way to load: `assign=True` puts the file's tensors in the place of the module's. It serves models that
@@ -706,7 +712,8 @@ shapes.load_state_dict(linear.state_dict(), assign=True)
 print(shapes.weight.device, shapes.weight.item())
 
 # %% [markdown]
-# New objects again. A plain load into the model on `meta` would have been a warning and nothing else:
+# New objects again, unless you ask torch to swap what is inside instead
+# (`torch.__future__.set_swap_module_params_on_conversion(True)`, which serves `.to` as well). A plain load into the model on `meta` would have been a warning and nothing else:
 
 # %%
 with torch.device("meta"):
@@ -731,27 +738,26 @@ predict("ch02-optimizer-holds")
 # %%
 model = nn.Linear(1, 1, bias=False)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-def holds(parameter):
-    return any(parameter is each for group in optimizer.param_groups for each in group["params"])
-
-print("after building:", holds(model.weight))
+(held,) = optimizer.param_groups[0]["params"]
+print("after building:", held is model.weight)
 model.double()
-print("after double():", holds(model.weight))
+print("after double():", held is model.weight)
 model.weight = nn.Parameter(torch.tensor([[2.0]]))
-print("after replacing:", holds(model.weight))
+print("after replacing:", held is model.weight)
 
 # %% [markdown]
 # The optimizer steps a weight that no model uses any more, and clears *its* gradient, which is why the other one grew.
-# This one line is the test to remember. The cure for the first page is to copy the 2 into the parameter that is there,
+# `held is model.weight` is the test to remember. The cure for the first page is to copy the 2 into the parameter that is there,
 # or to build the optimizer last. For a layer that is added late there is `add_param_group`. Look at the counts.
 
 # %%
 model = nn.Linear(1, 1)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 model.extra = nn.Linear(1, 1)
-print("parameters:", len(list(model.parameters())), "| held:", sum(len(group["params"]) for group in optimizer.param_groups))
+print("parameters:", len(list(model.parameters())))
+print("held:      ", [len(group["params"]) for group in optimizer.param_groups])
 optimizer.add_param_group({"params": model.extra.parameters()})
-print("held now:", sum(len(group["params"]) for group in optimizer.param_groups))
+print("held now:  ", [len(group["params"]) for group in optimizer.param_groups])
 
 # %% [markdown]
 # It accepts tensors, pairs of name and tensor, and dicts of groups, and is strict about the rest. Five lists follow that
@@ -759,7 +765,8 @@ print("held now:", sum(len(group["params"]) for group in optimizer.param_groups)
 
 # %%
 w = nn.Parameter(torch.ones(1))
-wrong = {"a tensor": w, "a result": [w * 2], "a name": ["w"], "twice": [w, w], "in two groups": [{"params": [w]}, {"params": [w]}]}
+two_groups = [{"params": [w]}, {"params": [w]}]
+wrong = {"a tensor": w, "a result": [w * 2], "a name": ["w"], "twice": [w, w], "in two groups": two_groups}
 for text, given in wrong.items():
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -880,7 +887,8 @@ bound = 1 / math.sqrt(7)
 in_one_go = torch.empty(100).uniform_(-bound, bound)
 torch.manual_seed(0)
 in_two_steps = torch.rand(100) * 2 * bound - bound
-print("equal:", torch.equal(in_one_go, in_two_steps), "| gap below 1e-7:", (in_one_go - in_two_steps).abs().max().item() < 1e-7)
+print("equal:", torch.equal(in_one_go, in_two_steps))
+print("gap below 1e-7:", (in_one_go - in_two_steps).abs().max().item() < 1e-7)
 
 # %% [markdown]
 # Why not just `torch.randn`? One output is a sum of `in` products, so its size grows with √in unless the weights shrink by
@@ -895,9 +903,10 @@ def size_after_ten(make):
     return x.std().item()
 
 
-print(f"randn            {size_after_ten(lambda: torch.randn(256, 256)):.0e}")
-print(f"nn.Linear        {size_after_ten(lambda: nn.Linear(256, 256).weight):.0e}")
-print(f"for ReLU, He's   {size_after_ten(lambda: nn.init.kaiming_normal_(torch.empty(256, 256), nonlinearity='relu')):.0e}")
+he = lambda: nn.init.kaiming_normal_(torch.empty(256, 256), nonlinearity="relu")
+print(f"randn      {size_after_ten(lambda: torch.randn(256, 256)):.0e}")
+print(f"nn.Linear  {size_after_ten(lambda: nn.Linear(256, 256).weight):.0e}")
+print(f"He's rule  {size_after_ten(he):.0e}")
 
 # %% [markdown]
 # Plain normal numbers explode. He's rule, made for ReLU, keeps the size. And `nn.Linear`'s default, whatever its name says,
