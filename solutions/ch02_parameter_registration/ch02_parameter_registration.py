@@ -151,9 +151,10 @@ for thing in (nn.Parameter, nn.Module.__setattr__, nn.Module.register_parameter)
 #
 # ### Plain tensors stay behind
 #
-# What `scale` does to its module is loud on another device, and far from its cause: the first operation that mixes the two
-# complains, not the line that made it. A dtype can be quieter: an addition converts by itself, where a matrix product
-# would have refused. The device `meta` holds shapes and no numbers, and every machine has it. Look at the two outcomes.
+# What `scale` does to its module is loud on another device, and far from its cause: the first operation that mixes
+# the two complains, not the line that made it. A dtype can be quieter: an addition converts by itself, where a matrix
+# product would have refused. The device `meta` holds shapes and no numbers, and every machine has it. Look at the two
+# outcomes.
 
 # %%
 class Scaled(nn.Module):
@@ -202,8 +203,9 @@ for name in ("trained", "kept", "unsaved", "plain"):
 #
 # ## What a Parameter does differently
 #
-# It begins with a default: `requires_grad` is on, wherever the parameter is made, even where gradients are switched off.
-# Only floating and complex numbers can have a gradient, so integers need the flag turned off. Look for the one refusal.
+# It begins with a default: `requires_grad` is on, wherever the parameter is made, even where gradients are switched
+# off. Only floating and complex numbers can have a gradient, so integers need the flag turned off. Look for the one
+# refusal.
 
 # %%
 with torch.no_grad():
@@ -268,8 +270,8 @@ for text, result in results.items():
     print(f"{text:11} parameter: {isinstance(result, nn.Parameter)!s:6} gradient flows: {result.requires_grad}")
 
 # %% [markdown]
-# The last two are cut off from autograd: a `forward` that computes with `w.data` gives the right output, and no gradient
-# ever reaches `w`.
+# The last two are cut off from autograd: a `forward` that computes with `w.data` gives the right output, and no
+# gradient ever reaches `w`.
 #
 # ## What may replace a parameter
 #
@@ -292,8 +294,9 @@ for value in (torch.zeros(2, 2), nn.ReLU(), None):
         print("TypeError |", error)
 
 # %% [markdown]
-# Without this guard, a trained weight would silently become what `small.w` was: an ordinary attribute. New *numbers* for an existing parameter go in place, under `torch.no_grad()`, so that the copy is not part of what is
-# learned. Without it autograd refuses. Look at which object the module holds afterwards.
+# Without this guard, a trained weight would silently become what `small.w` was: an ordinary attribute. New *numbers*
+# for an existing parameter go in place, under `torch.no_grad()`, so that the copy is not part of what is learned.
+# Without it autograd refuses. Look at which object the module holds afterwards.
 
 # %%
 linear = nn.Linear(2, 2)
@@ -307,9 +310,9 @@ with torch.no_grad():
 print(linear.weight.tolist(), "| same object:", linear.weight is before)
 
 # %% [markdown]
-# A new *parameter* is accepted over anything: over a parameter, a buffer or a child, whose registry then loses the name.
-# The other direction is refused, and buffers have a guard of their own, which wants tensors. Look at the two registries
-# before and after.
+# A new *parameter* is accepted over anything: over a parameter, a buffer or a child, whose registry then loses the
+# name. The other direction is refused, and buffers have a guard of their own, which wants tensors. Look at the two
+# registries before and after.
 
 # %%
 keeper = nn.Module()
@@ -322,9 +325,9 @@ print("a parameter over a buffer:", list(keeper._buffers), list(keeper._paramete
 # %% [markdown]
 # ### An empty slot
 #
-# `None` over a parameter keeps the name: the slot is open, and empty. `register_parameter(name, None)` makes one from the
-# start, which is how `nn.Linear` says that it has no bias. An ordinary `self.bias = None` reads the same. Predict where
-# the two part.
+# `None` over a parameter keeps the name: the slot is open, and empty. `register_parameter(name, None)` makes one from
+# the start, which is how `nn.Linear` says that it has no bias. An ordinary `self.bias = None` reads the same. Predict
+# where the two part.
 
 # %%
 predict("ch02-slot")
@@ -357,9 +360,9 @@ except RuntimeError as error:
 # %% [markdown]
 # ### register_parameter by hand
 #
-# `self.w = nn.Parameter(...)` calls it for you. You need it yourself for empty slots and for names that are computed. Look
-# at the two names that come out of the loop, and check the numbers: times 1, then times 2. Both matrices are (2, 2), so a
-# row of two stays a row of two.
+# `self.w = nn.Parameter(...)` calls it for you. You need it yourself for empty slots and for names that are computed.
+# Look at the two names that come out of the loop, and check the numbers: times 1, then times 2. Both matrices are (2,
+# 2), so a row of two stays a row of two.
 
 # %%
 class Powers(nn.Module):
@@ -546,8 +549,8 @@ check("my_named_parameters", my_named_parameters)
 # %% [markdown]
 # ## Counting
 #
-# `numel()` says how many numbers a tensor holds. A layer from 784 to 256 has 784 · 256 + 256 = 200960, one from 256 to 10
-# has 2570. Look at whether the sum agrees.
+# `numel()` says how many numbers a tensor holds. A layer from 784 to 256 has 784 · 256 + 256 = 200960, one from 256
+# to 10 has 2570. Look at whether the sum agrees.
 
 # %%
 net = nn.Sequential(nn.Linear(784, 256), nn.ReLU(), nn.Linear(256, 10))
@@ -563,9 +566,10 @@ print("state_dict():     ", sum(t.numel() for t in tied.state_dict().values()))
 print("child after child:", sum(p.numel() for child in tied.children() for p in child.parameters()))
 
 # %% [markdown]
-# The last way is what a table with one line for each child does, unless it remembers what an earlier line has counted. A
-# usual rule is that of the walk: the weight belongs to the child under whose name it is listed. `named_children()` gives
-# the direct children with their names, those without parameters included, and `name.partition(".")` splits a path at its first dot; look at what it gives for an own parameter.
+# The last way is what a table with one line for each child does, unless it remembers what an earlier line has
+# counted. A usual rule is that of the walk: the weight belongs to the child under whose name it is listed.
+# `named_children()` gives the direct children with their names, those without parameters included, and
+# `name.partition(".")` splits a path at its first dot; look at what it gives for an own parameter.
 
 # %%
 for name, parameter in root.named_parameters():
@@ -584,8 +588,8 @@ print(sum(parameter.numel() for parameter in huge.parameters()))
 print("addresses:", huge.weight.data_ptr(), huge.bias.data_ptr())
 
 # %% [markdown]
-# Nothing can be copied out of it. To use it, either ask for empty memory with `to_empty` and fill it, or load a file in a
-# special way that you will meet below. Look at what a plain move says.
+# Nothing can be copied out of it. To use it, either ask for empty memory with `to_empty` and fill it, or load a file
+# in a special way that you will meet below. Look at what a plain move says.
 
 # %%
 with torch.device("meta"):
@@ -626,8 +630,8 @@ check("count_parameters", count_parameters)
 # %% [markdown]
 # ## Moving and converting
 #
-# `Module.to` changes the module in place and returns it. `Tensor.to` returns another tensor, or the same one when there is
-# nothing to do. People who know one of the two are surprised by the other. Look at the two identities.
+# `Module.to` changes the module in place and returns it. `Tensor.to` returns another tensor, or the same one when
+# there is nothing to do. People who know one of the two are surprised by the other. Look at the two identities.
 
 # %%
 module, tensor = nn.Linear(1, 1), torch.ones(1)
@@ -654,9 +658,9 @@ for name, tensor in held.items():
     print(f"{name:7} same object: {getattr(module, name) is tensor!s:6} {getattr(module, name).dtype}")
 
 # %% [markdown]
-# A parameter that is converted stays the same object with new numbers inside; an optimizer that holds it goes on working.
-# A converted buffer is a new tensor. To `meta` everything is new, which is why the tie broke. And a module refuses to
-# become integer at all:
+# A parameter that is converted stays the same object with new numbers inside; an optimizer that holds it goes on
+# working. A converted buffer is a new tensor. To `meta` everything is new, which is why the tie broke. And a module
+# refuses to become integer at all:
 
 # %%
 try:
@@ -691,8 +695,8 @@ print(fresh.load_state_dict(trained.state_dict()))
 print("scale:", trained.scale.tolist(), "and after reload:", fresh.scale.tolist())
 
 # %% [markdown]
-# There is a second way to load: `assign=True` puts the file's tensors in the place of the module's. It serves models that
-# were built on `meta` and have no memory to copy into. Predict what it does to a tie.
+# There is a second way to load: `assign=True` puts the file's tensors in the place of the module's. It serves models
+# that were built on `meta` and have no memory to copy into. Predict what it does to a tie.
 
 # %%
 predict("ch02-assign")
@@ -713,7 +717,8 @@ print(shapes.weight.device, shapes.weight.item())
 
 # %% [markdown]
 # New objects again, unless you ask torch to swap what is inside instead
-# (`torch.__future__.set_swap_module_params_on_conversion(True)`, which serves `.to` as well). A plain load into the model on `meta` would have been a warning and nothing else:
+# (`torch.__future__.set_swap_module_params_on_conversion(True)`, which serves `.to` as well). A plain load into the
+# model on `meta` would have been a warning and nothing else:
 
 # %%
 with torch.device("meta"):
@@ -726,8 +731,8 @@ print(str(caught[0].message)[:59], "| still on", shapes.weight.device)
 # %% [markdown]
 # ## What the optimizer holds
 #
-# An optimizer takes a list once, when it is built. It keeps *objects*: no names, no module, no second look. With that you
-# can solve the bug of the first page. Predict what the optimizer of a model does after a weight is replaced.
+# An optimizer takes a list once, when it is built. It keeps *objects*: no names, no module, no second look. With that
+# you can solve the bug of the first page. Predict what the optimizer of a model does after a weight is replaced.
 
 # %%
 predict("ch02-optimizer-holds")
@@ -746,9 +751,10 @@ model.weight = nn.Parameter(torch.tensor([[2.0]]))
 print("after replacing:", held is model.weight)
 
 # %% [markdown]
-# The optimizer steps a weight that no model uses any more, and clears *its* gradient, which is why the other one grew.
-# `held is model.weight` is the test to remember. The cure for the first page is to copy the 2 into the parameter that is there,
-# or to build the optimizer last. For a layer that is added late there is `add_param_group`. Look at the counts.
+# The optimizer steps a weight that no model uses any more, and clears *its* gradient, which is why the other one
+# grew. `held is model.weight` is the test to remember. The cure for the first page is to copy the 2 into the
+# parameter that is there, or to build the optimizer last. For a layer that is added late there is `add_param_group`.
+# Look at the counts.
 
 # %%
 model = nn.Linear(1, 1)
@@ -760,8 +766,8 @@ optimizer.add_param_group({"params": model.extra.parameters()})
 print("held now:  ", [len(group["params"]) for group in optimizer.param_groups])
 
 # %% [markdown]
-# It accepts tensors, pairs of name and tensor, and dicts of groups, and is strict about the rest. Five lists follow that
-# people pass; look at which one only warns.
+# It accepts tensors, pairs of name and tensor, and dicts of groups, and is strict about the rest. Five lists follow
+# that people pass; look at which one only warns.
 
 # %%
 w = nn.Parameter(torch.ones(1))
@@ -799,8 +805,8 @@ print("after loading:", second_optimizer.state[second.a.weight]["momentum_buffer
 
 # %% [markdown]
 # One more way to lose a weight: to make it in `forward`. A tensor made there is new in each call. A *module* assigned
-# there is even registered, and replaced by a fresh one in each call, which no optimizer ever met. Look at the list and at
-# the identity.
+# there is even registered, and replaced by a fresh one in each call, which no optimizer ever met. Look at the list
+# and at the identity.
 
 # %%
 class Late(nn.Module):
@@ -818,9 +824,9 @@ print([name for name, _ in late.named_parameters()], "| same weight as before:",
 # %% [markdown]
 # ## The linear layer
 #
-# You can now build the layer under all others. It computes y = x Wᵀ + b. The weight is stored as (out, in), one row for
-# each output, so that output 0 is the product of the input with row 0. Check the two numbers by hand: 1 · 1 + 2 · 10 and
-# 3 · 1 + 4 · 10, plus the bias.
+# You can now build the layer under all others. It computes y = x Wᵀ + b. The weight is stored as (out, in), one row
+# for each output, so that output 0 is the product of the input with row 0. Check the two numbers by hand: 1 · 1 + 2 ·
+# 10 and 3 · 1 + 4 · 10, plus the bias.
 
 # %%
 linear = nn.Linear(2, 2)
@@ -877,9 +883,9 @@ bias, weight = torch.empty(3).uniform_(-bound, bound), torch.empty(3, 4).uniform
 print("bias first:  ", torch.equal(weight, linear.weight), torch.equal(bias, linear.bias))
 
 # %% [markdown]
-# A seed names a stream of numbers, and every draw takes the next ones. A layer that draws a number more than torch's is
-# fine by itself, and shifts every layer that is built after it. And the same number, computed in another way, is rounded
-# otherwise. Look at the largest gap: about one last digit.
+# A seed names a stream of numbers, and every draw takes the next ones. A layer that draws a number more than torch's
+# is fine by itself, and shifts every layer that is built after it. And the same number, computed in another way, is
+# rounded otherwise. Look at the largest gap: about one last digit.
 
 # %%
 torch.manual_seed(0)
@@ -891,8 +897,9 @@ print("equal:", torch.equal(in_one_go, in_two_steps))
 print("gap below 1e-7:", (in_one_go - in_two_steps).abs().max().item() < 1e-7)
 
 # %% [markdown]
-# Why not just `torch.randn`? One output is a sum of `in` products, so its size grows with √in unless the weights shrink by
-# as much. Send the same batch through ten layers of 256 with a ReLU between, and look at the size of what comes out.
+# Why not just `torch.randn`? One output is a sum of `in` products, so its size grows with √in unless the weights
+# shrink by as much. Send the same batch through ten layers of 256 with a ReLU between, and look at the size of what
+# comes out.
 
 # %%
 def size_after_ten(make):
@@ -909,8 +916,8 @@ print(f"nn.Linear  {size_after_ten(lambda: nn.Linear(256, 256).weight):.0e}")
 print(f"He's rule  {size_after_ten(he):.0e}")
 
 # %% [markdown]
-# Plain normal numbers explode. He's rule, made for ReLU, keeps the size. And `nn.Linear`'s default, whatever its name says,
-# is not He's rule: it shrinks. Know it when a deep plain stack of yours is silent at the start.
+# Plain normal numbers explode. He's rule, made for ReLU, keeps the size. And `nn.Linear`'s default, whatever its name
+# says, is not He's rule: it shrinks. Know it when a deep plain stack of yours is silent at the start.
 #
 # Now write the layer. Fill in place and under `no_grad`, so that the parameters stay the objects that others may hold.
 
