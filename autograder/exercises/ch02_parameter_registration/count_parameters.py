@@ -26,7 +26,7 @@ def observe(make: Any, case: Case) -> Iterator[tuple]:
     """Count, freeze a child and count again, then let the model grow and count once more."""
     root = build(case.kind, case.width, case.seed, case.device)
     counts = make(root)
-    yield "what is returned", sorted(counts)
+    yield "what is returned", sorted(counts) if isinstance(counts, dict) else counts
     yield "total", counts["total"]
     yield "trainable", counts["trainable"]
     yield "by_child", counts["by_child"]

@@ -44,15 +44,18 @@ def cases(seed: int, device: str) -> list[Case]:
 
 
 def observe(make: type[nn.Module], case: Case) -> Iterator[tuple]:
-    """Drive one layer from its first random number through a reset, a step, a reload and a change of dtype."""
+    """Drive one layer from its first random number through a step, a reload and a change of dtype; reset another."""
     layer = make(case.inputs, case.outputs, bias=case.bias)
     yield "parameters()", {name: list(p.shape) for name, p in layer.named_parameters()}
     yield "keys of state_dict()", list(layer.state_dict())
-    yield from _first_values(layer, "")
+    first = {"weight": layer.weight, "bias": layer.bias}
+    bits = {name: None if value is None else _bits(value) for name, value in first.items()}
+    for name, value in first.items():
+        yield f"{name} under one seed", value, 1e-6
     # A layer that draws one number too many is right itself and spoils every layer that is built after it.
-    yield from _first_values(make(case.inputs, case.outputs, bias=case.bias), " of a second layer")
+    second = make(case.inputs, case.outputs, bias=case.bias)
+    yield "weight of a second layer under one seed", second.weight, 1e-6
     yield "children of the layer", [name for name, _ in layer.named_children()]
-    yield from _reset(layer, case)
     layer.to(case.device)
     with torch.no_grad():
         layer.weight.copy_(case.weight)
@@ -63,24 +66,19 @@ def observe(make: type[nn.Module], case: Case) -> Iterator[tuple]:
     yield from _copies(make, layer, case)
     if not case.bias:
         yield from _empty_slot(layer, case)
-
-
-def _first_values(layer: nn.Module, which: str) -> Iterator[tuple]:
-    for name in ("weight", "bias"):
-        value = getattr(layer, name)
-        # Whoever computes the same numbers in another order is told so by the bits, not by a puzzling 0.12 and 0.12.
-        yield f"{name}{which} under one seed", value, 1e-6
-        if not which:
-            yield f"{name} under one seed, bit for bit", None if value is None else _bits(value)
+    # Whoever computes the same numbers in another order is told so by the bits, not by a puzzling 0.12 and 0.12.
+    for name, value in bits.items():
+        yield f"{name} under one seed, bit for bit", value
+    yield from _reset(second, case)
 
 
 def _bits(value: torch.Tensor) -> torch.Tensor:
     # A float of 4 bytes, read as an integer: neighbouring floats are neighbouring integers.
-    return value.detach().contiguous().view(torch.int32)
+    return value.detach().clone().view(torch.int32)
 
 
 def _reset(layer: nn.Module, case: Case) -> Iterator[tuple]:
-    # Before the layer moves: on a GPU other generators would be asked, depending on where an answer draws.
+    # On the CPU: on a GPU another generator would be asked, depending on where an answer draws.
     held = list(layer.parameters())
     torch.manual_seed(case.reset_seed)
     layer.reset_parameters()

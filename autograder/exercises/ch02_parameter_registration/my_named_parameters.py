@@ -34,18 +34,26 @@ def observe(make: Any, case: Case) -> Iterator[tuple]:
     root = closed(build(case.kind, case.width, case.seed, case.device))
     with opened():
         known = [parameter for _, parameter in root.named_parameters()]
-    pairs = list(make(root))
+    pairs = _pairs(make(root))
     yield "names", [name for name, _ in pairs]
     yield "which parameters, in which order", [_position(value, known) for _, value in pairs]
-    yield "names on a second walk", [name for name, _ in make(root)]
-    yield "names with a prefix", [name for name, _ in make(root, prefix=case.prefix)]
-    repeated = list(make(root, remove_duplicate=False))
+    yield "names on a second walk", [name for name, _ in _pairs(make(root))]
+    yield "names with a prefix", [name for name, _ in _pairs(make(root, prefix=case.prefix))]
+    repeated = _pairs(make(root, remove_duplicate=False))
     yield "names with remove_duplicate=False", [name for name, _ in repeated]
     yield "parameters with remove_duplicate=False", [_position(value, known) for _, value in repeated]
     root.added = nn.Module()
     root.added.weight = nn.Parameter(known[0].detach().clone())
     closed(root.added)
-    yield "names after a child was added", [name for name, _ in make(root)]
+    yield "names after a child was added", [name for name, _ in _pairs(make(root))]
+
+
+def _pairs(given: Any) -> list[tuple]:
+    listed = list(given)
+    for entry in listed:
+        if not isinstance(entry, tuple) or len(entry) != 2:
+            raise TypeError(f"pairs (name, parameter) are asked for, and one entry is a {type(entry).__name__}")
+    return listed
 
 
 def _position(value: Any, known: list[nn.Parameter]) -> str:
