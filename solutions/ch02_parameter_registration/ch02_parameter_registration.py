@@ -910,10 +910,13 @@ def size_after_ten(make):
     return x.std().item()
 
 
-he = lambda: nn.init.kaiming_normal_(torch.empty(256, 256), nonlinearity="relu")
+def he_weight():
+    return nn.init.kaiming_normal_(torch.empty(256, 256), nonlinearity="relu")
+
+
 print(f"randn      {size_after_ten(lambda: torch.randn(256, 256)):.0e}")
 print(f"nn.Linear  {size_after_ten(lambda: nn.Linear(256, 256).weight):.0e}")
-print(f"He's rule  {size_after_ten(he):.0e}")
+print(f"He's rule  {size_after_ten(he_weight):.0e}")
 
 # %% [markdown]
 # Plain normal numbers explode. He's rule, made for ReLU, keeps the size. And `nn.Linear`'s default, whatever its name
