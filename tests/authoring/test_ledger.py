@@ -14,6 +14,13 @@ from autograder.authoring.source import read_source
 # How many rows the fact ledger files under each chapter, and which corrections and advanced facts belong to it.
 ROWS = {
     "ch00_why_internals": {*(f"0.{number}" for number in range(1, 25)), "C1", "C2"},
+    "ch02_parameter_registration": {
+        *(f"2.{number}" for number in range(1, 30)),
+        "9.2",
+        *(f"9.{number}" for number in range(16, 22)),
+        *("C6", "C7", "C9", "C29", "C34", "C45"),
+        *("A8", "A9", "A10", "A16"),
+    },
     "ch03_buffers_and_state": {
         *(f"3.{number}" for number in range(1, 43)),
         *(f"9.{number}" for number in range(23, 28)),

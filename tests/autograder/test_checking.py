@@ -122,7 +122,7 @@ def test_each_place_to_read_is_a_heading_of_the_chapter(name: str) -> None:
     text = source_file(ROOT, exercise.chapter).read_text(encoding="utf-8")
     headings = {_plain(line) for line in re.findall(r"^# #+ (.+)$", text, re.MULTILINE)}
     for entry in load_misconceptions(name):
-        for section in re.findall(r"section on (.+?) in this chapter", entry.read):
+        for section in re.findall(r"section (?:on |«)(.+?)»? in this chapter", entry.read):
             assert any(_plain(section) in heading for heading in headings), f"{entry.name}: no heading for {section!r}"
 
 
