@@ -36,8 +36,9 @@ from autograder import check, predict, quiz, recall
 # ## Four lines, three messages, one silence
 #
 # You have probably met this one: a class whose `__init__` forgets `super().__init__()`. What it says depends on what the
-# first line after that assigns. The next cell builds such a class for four different values. Look at the three
-# messages, and at the line that has none.
+# first line after that assigns. The next cell builds such a class for four values: a layer, a parameter, a buffer (a
+# tensor that is kept and saved with the model, and not trained), and a plain tensor. Look at the three messages, and at
+# the line that has none.
 
 # %%
 def forgetful(value):
@@ -48,12 +49,13 @@ def forgetful(value):
     return Net()
 
 
-for value in (nn.Linear(1, 1), nn.Parameter(torch.ones(1)), nn.Buffer(torch.ones(1)), torch.ones(1)):
+one = torch.ones(1)
+for words, value in {"layer": nn.ReLU(), "parameter": nn.Parameter(one), "buffer": nn.Buffer(one), "tensor": one}.items():
     try:
         forgetful(value)
-        print(type(value).__name__, "| no error")
+        print(f"{words:9} | no error")
     except AttributeError as error:
-        print(type(value).__name__, "|", error)
+        print(f"{words:9} |", error)
 
 # %% [markdown]
 # The silent one is the worst. A plain tensor is accepted, and the module that you get is an empty shell. It breaks
@@ -61,7 +63,7 @@ for value in (nn.Linear(1, 1), nn.Parameter(torch.ones(1)), nn.Buffer(torch.ones
 
 # %%
 try:
-    forgetful(torch.ones(1))(torch.ones(1))
+    forgetful(one)(one)
 except AttributeError as error:
     print("AttributeError |", error)
 
@@ -99,14 +101,16 @@ print(len(inside), "attributes in all")
 # %% [markdown]
 # Three **registries**, eleven tables for hooks, one set, two flags. The registries are this chapter. The hook tables
 # belong to chapter 4: functions that run before or after something, each in a table of its own. The flag `training`
-# you know; the other one is for hooks as well. The set remembers which buffers are not to be saved.
+# says whether the module is in training or in eval mode; the other flag is for hooks as well. The set remembers which buffers are not to be saved.
 #
 # The three registries are ordinary dicts, by name. Look at what two of torch's own layers keep in them.
 
 # %%
 for layer in (nn.Linear(2, 3), nn.Linear(2, 3, bias=False), nn.BatchNorm1d(3), nn.Sequential(nn.ReLU())):
-    registries = {name: list(vars(layer)[name]) for name in ("_parameters", "_buffers", "_modules")}
-    print(type(layer).__name__, registries)
+    print(type(layer).__name__)
+    for registry in ("_parameters", "_buffers", "_modules"):
+        kept = [name if value is not None else f"{name} (None)" for name, value in vars(layer)[registry].items()]
+        print(f"    {registry:12}", ", ".join(kept))
 
 # %% [markdown]
 # Two things deserve a second look. The linear layer without a bias still has the name `bias`: a **slot** that is kept
@@ -271,7 +275,8 @@ grid(designs)
 # - **By hand** sees the list, because its author did. It never hears of the late layer. What is typed must be retyped.
 # - **By assignment** follows every change of an attribute, and is blind to lists. It counts the layer with two names
 #   twice: an optimizer would step it twice.
-# - **By search** finds everything, the teacher included. You can no longer keep a module without training it.
+# - **By search** finds everything, the teacher included. You can no longer keep a module without training it. It counts
+#   twice as well.
 # - **`nn.Module`** is the second design with one repair: each object counts once. The price is chapter 0's bug, and the
 #   gain is that a list is a way to say "not mine".
 #

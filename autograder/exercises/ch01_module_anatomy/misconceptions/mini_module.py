@@ -264,7 +264,7 @@ misconceptions = (
         "only parameters and modules are routed; every other assignment goes to __dict__",
         "Register a buffer, assign another tensor to its name, and print `vars(module)` beside `module._buffers`. How "
         "many tensors carry that name now, and which of them is saved?",
-        "the section «What three branches forget»",
+        "the section on what three branches forget in this chapter",
     ),
     _misconception(
         "nothing_refused",
@@ -307,7 +307,7 @@ misconceptions = (
         "what is registered is stored in __dict__ too",
         "If a parameter also lies in `vars(module)`, when is `__getattr__` ever called for it? And what does the "
         "module still show after `del`?",
-        "the section «The other half: reading»",
+        "the section on the other half: reading in this chapter",
     ),
     _misconception(
         "del_of_plain_only",
@@ -340,7 +340,7 @@ misconceptions = (
         "paths of named_parameters()",
         "the walk visits children and not grandchildren",
         "How many dots can a path of yours have? Which call would make a grandchild's path?",
-        "the section «One walk, every answer»",
+        "the section on one walk, every answer in this chapter",
     ),
     _misconception(
         "tied_counted_twice",
@@ -348,7 +348,7 @@ misconceptions = (
         "paths of named_parameters()",
         "a parameter with two names is listed twice",
         "One tensor under two names: how often may an optimizer step it, and how does `_named_members` know?",
-        "the section «One walk, every answer»",
+        "the section on one walk, every answer in this chapter",
     ),
     _misconception(
         "last_name_only",
@@ -356,7 +356,7 @@ misconceptions = (
         "paths of named_modules()",
         "the path holds only the last name",
         "Two blocks both have a `weight`. How many keys are left for them in your `state_dict()`?",
-        "the section «One walk, every answer»",
+        "the section on one walk, every answer in this chapter",
     ),
     _misconception(
         "own_flag_only",
@@ -364,7 +364,7 @@ misconceptions = (
         "flags after eval()",
         "train and eval set the flag of the module itself only",
         "Who reads `training`: the model at the top, or the layers below it?",
-        "the section «The flag that travels»",
+        "the section on the flag that travels in this chapter",
     ),
     _misconception(
         "parameters_saved",
@@ -372,7 +372,7 @@ misconceptions = (
         "keys of state_dict()",
         "state_dict leaves the buffers out",
         "Which of the tensors that your module registers would a fresh copy of it miss after loading?",
-        "the section «A dict of paths»",
+        "the section on a dict of paths in this chapter",
     ),
     _misconception(
         "everything_saved",
@@ -380,7 +380,7 @@ misconceptions = (
         "keys of state_dict()",
         "state_dict ignores `persistent` when it is False",
         "What did the caller of `register_buffer` ask for with its third argument, and where did you note it?",
-        "the section «A dict of paths»",
+        "the section on a dict of paths in this chapter",
     ),
     _misconception(
         "load_rebinds",
@@ -388,6 +388,6 @@ misconceptions = (
         "the parameters are the same objects after it",
         "loading puts new tensors in place of the old ones",
         "An optimizer was built before the load. Which tensors does it hold, and which ones does your module hold now?",
-        "the section «A dict of paths»",
+        "the section on a dict of paths in this chapter",
     ),
 )
