@@ -858,7 +858,9 @@ class MiniModule:
         if hasattr(self, name) and name not in self._buffers:
             raise KeyError(f"attribute {name!r} already exists")
         self._buffers[name] = tensor
-        self._not_saved.discard(name) if persistent else self._not_saved.add(name)
+        self._not_saved.discard(name)
+        if not persistent:
+            self._not_saved.add(name)
         ### END SOLUTION
 
     def named_modules(self, seen=None, path=""):
