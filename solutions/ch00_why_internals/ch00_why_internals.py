@@ -29,6 +29,7 @@ import torch
 from torch import nn
 
 from autograder import check, predict, quiz
+from simulations import RegistrationProblem
 
 # %% [markdown]
 # ## A loss that falls
@@ -148,6 +149,14 @@ except RuntimeError as error:
 # %%
 print(Valley(list))
 print(mended)
+
+# %% [markdown]
+# Now the whole story in one figure, recorded from real torch: a model is built, trained for three steps and saved, once
+# with its layers in a list and once in `nn.ModuleList`. Step through the list first. Every gradient is filled, and look
+# which of them the optimizer then moves.
+
+# %%
+RegistrationProblem()
 
 # %% [markdown]
 # So a layer in a plain list is not in `parameters()`, not saved, not moved or converted, not switched by `eval()`, not
@@ -388,7 +397,7 @@ class SixWays(nn.Module):
         self.in_a_list = [nn.Linear(1, 1)]
         self.parameter = nn.Parameter(torch.ones(1))
         self.tensor = torch.ones(1, requires_grad=True)
-        local = nn.Linear(1, 1)
+        local = nn.Linear(1, 1)  # noqa: F841 - the sixth way is a local variable
 
 
 six = SixWays()

@@ -32,6 +32,7 @@ import torch
 from torch import nn
 
 from autograder import check, predict, quiz, recall
+from simulations import ParameterOrTensor
 
 # %% [markdown]
 # ## A weight that will not learn
@@ -102,6 +103,12 @@ print("dtypes:", demo.weight.dtype, demo.scale.dtype)
 # %% [markdown]
 # None of the three. `scale` is in `demo.__dict__`, like a number or a string, and everything that a module does for
 # its tensors begins with a walk over its registries.
+#
+# Ask the same of more tensors. One module holds the number 2 in four ways, and every cell of the grid is what torch
+# answered. Before each step, say for yourself which of the four will be a yes.
+
+# %%
+ParameterOrTensor()
 
 # %% [markdown]
 # Autograd is the one who does not ask. It looks at `requires_grad` and at nothing else, so an unregistered tensor can

@@ -14,6 +14,11 @@ from autograder.authoring.source import read_source
 # How many rows the fact ledger files under each chapter, and which corrections and advanced facts belong to it.
 ROWS = {
     "ch00_why_internals": {*(f"0.{number}" for number in range(1, 25)), "C1", "C2"},
+    "ch01_module_anatomy": {
+        *(f"1.{number}" for number in range(1, 36)),
+        *("C3", "C4", "C5", "C8"),
+        *("A20", "A21"),
+    },
     "ch02_parameter_registration": {
         *(f"2.{number}" for number in range(1, 30)),
         "9.2",
