@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from simulations.live import Simulation, choice, figure_png, slider
+from simulations.live import Simulation, amount, choice, figure_png
 from simulations.player import Page
 from simulations.trace import Trace, number, rounded
 
@@ -67,6 +67,7 @@ def _train(layer: nn.BatchNorm1d, rows: int, mean: float, steps: int) -> Trace:
     for _ in range(2):
         _called(trace, curves, layer, mean + 2.0 * torch.randn(rows, 1), "")
     trace.curves = curves
+    trace.opens = 2 * min(3, steps) - 1
     trace.views = [
         {"kind": "cards", "nodes": list(NAMES), "above": True},
         {
@@ -168,9 +169,9 @@ class BatchNormInternals(Simulation):
         options = [("0.1", 0.1), ("0.5", 0.5), ("0.9", 0.9), ("1", 1.0), ("None (plain average)", None)]
         return {
             "momentum": choice("momentum", options, 0.1),
-            "rows": slider("rows in a batch", 2, 64, 1, 8),
-            "mean": slider("mean of the data", -5.0, 5.0, 0.5, 3.0),
-            "steps": slider("training steps", 1, 30, 1, 4),
+            "rows": amount("rows in a batch", 2, 64, 1, 8),
+            "mean": amount("mean of the data", -5.0, 5.0, 0.5, 3.0),
+            "steps": amount("training steps", 1, 30, 1, 4),
         }
 
     def plot(self, page: Page, **settings: Any) -> tuple[bytes, str]:

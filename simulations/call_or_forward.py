@@ -127,6 +127,7 @@ def _told(way: str, executed: list[tuple[str, int]], fired: list[str], left_out:
         ("right", 0, "what layer(...) enters first: _wrapped_call_impl", 200),
         ("right", 2, "nn.Linear.forward", 200),
     )
+    trace.opens = -1
     trace.views = [
         {"kind": "code", "place": place, "source": source, "title": title, "tallest": tallest, "condense": source == 1}
         for place, source, title, tallest in views

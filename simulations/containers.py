@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from simulations.live import Simulation, choice, figure_png, slider
+from simulations.live import Simulation, amount, choice, figure_png
 from simulations.player import Page
 from simulations.scan import add_nodes, scan
 from simulations.trace import Trace
@@ -100,6 +100,7 @@ def record(name: str, depth: int = 3) -> Trace:
         tone="registered",
     )
     told = "All six, asked the same"
+    trace.opens = 3
     trace.views = [
         {"kind": "grid", "above": True, "title": told, "columns": list(QUESTIONS), "rows": names},
         {"kind": "tree", "place": "left", "title": f"Module with self.layers = {name}", "tallest": 215},
@@ -127,7 +128,7 @@ class Containers(Simulation):
         """Container and number of layers."""
         return {
             "container": choice("container", [(name, name) for name in CONTAINERS], "list"),
-            "depth": slider("layers", 1, 8, 1, 3),
+            "depth": amount("layers", 1, 8, 1, 3),
         }
 
     def plot(self, page: Page, depth: int = 3, **settings: Any) -> tuple[bytes, str]:

@@ -84,6 +84,7 @@ def _record(model: nn.Module, kinds: tuple[str, ...], on_children: bool, replaci
         loss.backward()
     trace.event("end", f"{sum(counts.values())} hooks have fired, each exactly once.", "model", tag="end")
     _views(trace)
+    trace.opens = len(trace.events) - 6
     return trace
 
 

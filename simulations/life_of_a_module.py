@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from simulations.live import Simulation, choice, figure_png, slider
+from simulations.live import Simulation, amount, choice, figure_png
 from simulations.player import Page
 from simulations.scan import add_nodes, scan
 from simulations.trace import Trace, number, rounded, snapped
@@ -74,6 +74,7 @@ def _live(model: Living, steps: int, dropout: float, optimizer: str) -> Trace:
     _save_and_load(trace, model, dropout, tensors)
     _export(trace, model)
     chart = {"title": "Loss", "series": [{"label": "training loss", "paint": "good", "points": losses}], "include": [0]}
+    trace.opens = -1
     trace.views = [
         {"kind": "tree", "place": "left", "title": "What it is made of", "tallest": 345},
         {"kind": "series", "place": "right", "charts": [{**chart, "axis": "recorded steps →"}]},
@@ -162,8 +163,8 @@ class LifeOfAModule(Simulation):
     def controls(self) -> dict[str, Any]:
         """Training steps, dropout p, optimizer."""
         return {
-            "steps": slider("training steps", 1, 40, 1, 12),
-            "dropout": slider("dropout p", 0.0, 0.8, 0.1, 0.2),
+            "steps": amount("training steps", 1, 40, 1, 12),
+            "dropout": amount("dropout p", 0.0, 0.8, 0.1, 0.2),
             "optimizer": choice("optimizer", [("Adam", "Adam"), ("SGD", "SGD")], "Adam"),
         }
 

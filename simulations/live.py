@@ -25,7 +25,7 @@ class Simulation:
         raise NotImplementedError
 
     def controls(self) -> dict[str, Any]:
-        """Return name of a setting -> control, built by ``choice``, ``slider`` or ``switch``."""
+        """Return name of a setting -> control, built by ``choice``, ``amount`` or ``switch``."""
         return {}
 
     def plot(self, page: Page, **settings: Any) -> tuple[bytes, str] | None:
@@ -53,7 +53,7 @@ def _bundle(page: Page) -> dict[str, str]:
 
 
 def _widgets_wanted() -> bool:
-    # While a class is graded nobody moves a slider.
+    # While a class is graded nobody moves a control.
     return "AUTOGRADER_GRADING_SEED" not in os.environ
 
 
@@ -103,9 +103,9 @@ class Live:
 
             data, words = drawn
             source = base64.b64encode(data).decode()
-            self.picture.value = (
-                f'<img alt="{html.escape(words)}" src="data:image/png;base64,{source}" style="max-width:100%">'
-            )
+            style = "max-width:100%;background:#fff;border-radius:8px;padding:4px"
+            picture = f'<img alt="{html.escape(words)}" style="{style}" src="data:image/png;base64,{source}">'
+            self.picture.value = picture
 
 
 def _sentence(text: str) -> str:
@@ -121,11 +121,14 @@ def choice(label: str, options: Sequence[tuple[str, Any]], value: Any) -> Any:
     return ipywidgets.Dropdown(options=list(options), value=value, description=label, **_wide(label))
 
 
-def slider(label: str, low: float, high: float, step: float, value: float) -> Any:
-    """Return a slider, whole numbers for a whole step; it reports once it is let go."""
+def amount(label: str, low: float, high: float, step: float, value: float) -> Any:
+    """Return a field for a number between two bounds, whole numbers for a whole step.
+
+    A field and no slider: the handle of an ipywidgets slider has no name that a screen reader could say.
+    """
     import ipywidgets
 
-    kind = ipywidgets.IntSlider if isinstance(step, int) else ipywidgets.FloatSlider
+    kind = ipywidgets.BoundedIntText if isinstance(step, int) else ipywidgets.BoundedFloatText
     return kind(value=value, min=low, max=high, step=step, description=label, continuous_update=False, **_wide(label))
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from simulations.live import Simulation, choice, figure_png, slider
+from simulations.live import Simulation, amount, choice, figure_png
 from simulations.player import Page
 from simulations.preserve import CannotRecord, preserved, refuse
 from simulations.recording import CallRecorder
@@ -160,6 +160,8 @@ def _views(trace: Trace, recorder: CallRecorder, backward: bool) -> None:
         trace.views.insert(0, {**flow, "edges": recorder.flow.edges})
     trace.views[-3]["above"] = True
     trace.pace = 600
+    ended = [index for index, event in enumerate(trace.events) if event["kind"] == "exit" and event["level"] == 1]
+    trace.opens = ended[-1] if ended else len(trace.events) - 1
 
 
 class Mlp(nn.Module):
@@ -253,7 +255,7 @@ class ModelInspector(Simulation):
         """Model and rows in the batch."""
         return {
             "model": choice("model", [(name, name) for name in MODELS], "Transformer block"),
-            "rows": slider("rows in the batch", 2, 32, 1, 2),
+            "rows": amount("rows in the batch", 2, 32, 1, 2),
         }
 
     def plot(self, page: Page, model: str = "Transformer block", **settings: Any) -> tuple[bytes, str]:

@@ -66,6 +66,7 @@ def record(tour: str) -> Trace:
     trace.event("start", "super().__init__() has made the homes. All are empty.", tag="start", facts={"lines": 0})
     for statement in TOURS[tour]:
         _run(trace, module, statement, own)
+    trace.opens = [index for index, event in enumerate(trace.events) if event["kind"] == "route"][4]
     trace.views = [
         {"kind": "bins", "above": True, "title": "Where the values lie now",
          "bins": [{"id": name, "says": words} for name, words in BINS.items()]},

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from simulations.live import Simulation, figure_png, slider, switch
+from simulations.live import Simulation, amount, figure_png, switch
 from simulations.player import Page
 from simulations.trace import Trace, number
 
@@ -71,6 +71,7 @@ def record(frozen: bool = False, rate: float = 0.1) -> Trace:
             },
         )  # fmt: skip
     trace.event("end", _summary(questions), tag="in short", tone="registered")
+    trace.opens = 4
     trace.views = [{"kind": "grid", "columns": list(COLUMNS), "rows": [question for question, *_ in questions]}]
     return trace
 
@@ -143,7 +144,7 @@ class ParameterOrTensor(Simulation):
         """Whether the Parameter is frozen, and the learning rate."""
         return {
             "frozen": switch("requires_grad=False for the Parameter", False),
-            "rate": slider("learning rate", 0.1, 1.0, 0.1, 0.1),
+            "rate": amount("learning rate", 0.1, 1.0, 0.1, 0.1),
         }
 
     def plot(self, page: Page, frozen: bool = False, rate: float = 0.1) -> tuple[bytes, str]:

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from simulations.live import Simulation, choice, figure_png, slider
+from simulations.live import Simulation, amount, choice, figure_png
 from simulations.player import Page
 from simulations.scan import add_nodes, scan
 from simulations.trace import Trace, number, rounded, snapped
@@ -114,6 +114,7 @@ def _train(container: str, model: nn.Module, x: torch.Tensor, target: torch.Tens
     curve = {"label": container, "paint": "orphan" if lost else "good", "points": trace.curves["loss"]}
     chart = {"title": "Loss", "series": [curve], "include": [0], "axis": "recorded steps →"}
     kinds = ["module", "plain", "parameter"]
+    trace.opens = next(index for index, event in enumerate(trace.events) if event["kind"] == "update")
     trace.views = [
         {"kind": "tree", "place": "left", "title": "What the model holds", "legend": legend, "kinds": kinds},
         {"kind": "series", "place": "right", "charts": [chart]},
@@ -188,8 +189,8 @@ class RegistrationProblem(Simulation):
         """Container, number of layers, number of steps."""
         return {
             "container": choice("container", [(name, name) for name in CONTAINERS], "plain list"),
-            "depth": slider("layers in the body", 1, 6, 1, 2),
-            "steps": slider("training steps", 1, 12, 1, 3),
+            "depth": amount("layers in the body", 1, 6, 1, 2),
+            "steps": amount("training steps", 1, 12, 1, 3),
         }
 
     def plot(self, page: Page, **settings: Any) -> tuple[bytes, str]:

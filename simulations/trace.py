@@ -35,6 +35,8 @@ class Trace:
     events: list[dict[str, Any]] = field(default_factory=list)
     pace: int = 900
     even: bool = False
+    # The step at which the figure opens: one that shows the point, so that a glance is worth something.
+    opens: int = 0
     # What a plot reads again; not part of the recorded data.
     curves: dict[str, list] = field(default_factory=dict)
     first_facts: dict[str, Any] = field(default_factory=dict)
@@ -73,6 +75,7 @@ class Trace:
             "events": [_without_empty(event) for event in self.events],
             "pace": self.pace,
             "even": self.even,
+            "opens": self.opens % len(self.events),
         }
         return _plain(data)
 

@@ -14,7 +14,7 @@ import torch
 from torch import nn
 
 from simulations.call_or_forward import source_of, watch_lines
-from simulations.live import Simulation, figure_png, slider
+from simulations.live import Simulation, amount, figure_png
 from simulations.player import Page
 from simulations.trace import Trace, number
 
@@ -121,6 +121,7 @@ def record(example: float = 2.0, threshold: float = 0.0) -> Trace:
     for name, lines in texts.items():
         trace.sources.append({"title": name, "lines": lines, "numbered": False})
     places = ["left", "left", "right"]
+    trace.opens = -1
     trace.views = [
         {"kind": "grid", "above": True, "columns": columns, "rows": [f"x = [{value:g}]" for value in INPUTS]},
         {"kind": "code", "place": "left", "source": 0, "title": "the forward that is carried away"},
@@ -171,8 +172,8 @@ class TraceScriptExport(Simulation):
     def controls(self) -> dict[str, Any]:
         """The tracer's example input and the threshold of the if."""
         return {
-            "example": slider("example input", -4.0, 4.0, 0.5, 2.0),
-            "threshold": slider("threshold", -2.0, 2.0, 0.5, 0.0),
+            "example": amount("example input", -4.0, 4.0, 0.5, 2.0),
+            "threshold": amount("threshold", -2.0, 2.0, 0.5, 0.0),
         }
 
     def plot(self, page: Page, example: float = 2.0, threshold: float = 0.0) -> tuple[bytes, str]:

@@ -84,6 +84,9 @@ class Player {
     this.variant = Math.min(page.selected || 0, page.variants.length - 1);
     this.detailed = false;
     this.selected = null;
+    const before = (window.simulationPositions || {})[page.title];
+    // Recorded again by a control, the figure stays at the step that was looked at.
+    if (before && before.host !== host && !before.host.isConnected) { this.at = before.at; this.kept = true; }
     this.open();
   }
 
@@ -91,7 +94,9 @@ class Player {
     this.stop();
     this.trace = this.page.variants[this.variant].trace;
     this.steps = this.trace.events.map((_, index) => index).filter((index) => this.detailed || (this.trace.events[index].level || 1) < 2);
-    this.at = Math.min(this.at || 0, this.steps.length - 1);
+    if (!this.kept) this.at = Math.max(0, this.steps.findLastIndex((index) => index <= this.trace.opens));
+    this.kept = true;
+    this.at = Math.min(this.at, this.steps.length - 1);
     this.views = [];
     const restore = this.root.getRootNode().activeElement;
     const label = restore && restore.getAttribute("aria-label");
@@ -101,11 +106,19 @@ class Player {
     if (label) (this.root.querySelector(`[aria-label="${CSS.escape(label)}"]`) || this.root).focus({ preventScroll: true });
   }
 
+  switchTo(index) {
+    // Recordings of the same length are compared step by step; others open where they have most to show.
+    this.kept = this.page.variants[index].trace.events.length === this.trace.events.length;
+    this.variant = index;
+    this.selected = null;
+    this.open();
+  }
+
   head() {
     const choices = this.page.variants.length < 2 ? null : element("span", { class: "choices", role: "group", "aria-label": "Variant" },
       ...this.page.variants.map((variant, index) => element("button", {
         text: variant.label, "aria-label": variant.label, "aria-pressed": String(index === this.variant),
-        onclick: () => { this.variant = index; this.selected = null; this.open(); },
+        onclick: () => { this.switchTo(index); },
       })));
     this.factBoxes = new Map((this.trace.facts || []).map((fact) => [fact.id, element("b", { text: "–" })]));
     const facts = element("div", { class: "facts" }, ...(this.trace.facts || []).map((fact) => element("div", { class: "fact" }, this.factBoxes.get(fact.id), element("span", { text: fact.label }))));
@@ -171,6 +184,7 @@ class Player {
       box.textContent = value;
     }
     for (const view of this.views) view.show(state, event, index);
+    (window.simulationPositions ??= {})[this.page.title] = { host: this.host, at: this.at };
   }
 
   select(id) {

@@ -80,7 +80,7 @@ function detailView(player) {
       const id = player.selected || event.node;
       const node = byId.get(id);
       const now = state.nodes.get(id) || {};
-      const key = JSON.stringify([id, now, event.details]);
+      const key = JSON.stringify([id, player.selected, now, event.details]);
       if (key === last) return;
       last = key;
       heading.textContent = !node ? "Click a row to see its details" : player.selected ? `Selected: ${node.id}` : `Now: ${node.id}`;

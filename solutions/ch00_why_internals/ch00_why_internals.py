@@ -37,6 +37,7 @@ from simulations import RegistrationProblem
 # Somebody wants a small network to learn the absolute value: 1 for -1, 2 for -2, a valley with its lowest point at 0.
 # The class takes its two hidden layers in a container of your choice. Read it, and look at where they are kept.
 
+
 # %%
 class Valley(nn.Module):
     def __init__(self, container):
@@ -48,6 +49,7 @@ class Valley(nn.Module):
         for layer in self.hidden:
             x = torch.tanh(layer(x))
         return self.head(x)
+
 
 # %% [markdown]
 # A training loop like thousands of others: predict, measure, clear, backward, step. It returns the loss of every
@@ -67,6 +69,7 @@ def train(model, steps=200):
         optimizer.step()
         losses.append(loss.item())
     return losses
+
 
 # %% [markdown]
 # The model is built with a plain Python list and trained. Look at the first loss and the last.
@@ -174,6 +177,7 @@ predict("ch00-loud")
 # %% [markdown]
 # The model computes: `forward` walks over the list itself and needs nobody's help. Look at what comes after.
 
+
 # %%
 class AllHidden(nn.Module):
     def __init__(self):
@@ -231,6 +235,7 @@ for name, parameters in attempts.items():
 # The gradient of a product is the other factor: 3 for the hidden weight, 2 for the head. With a learning rate of 0.1
 # the head goes from 3 to 2.8.
 
+
 # %%
 class TwoWeights(nn.Module):
     def __init__(self):
@@ -242,6 +247,7 @@ class TwoWeights(nn.Module):
 
     def forward(self, x):
         return self.head(self.hidden[0](x))
+
 
 # %% [markdown]
 # Now two steps, each with `zero_grad()` first, as in every loop. In the second step the head's weight is 2.8. Predict
@@ -273,6 +279,7 @@ for step in (1, 2):
 # tensor want a gradient? So a plain tensor gets one too. Look at who is listed, and then at what a step can do to a
 # tensor that you hand over yourself.
 
+
 # %%
 class Scaled(nn.Module):
     def __init__(self):
@@ -297,6 +304,7 @@ print(f"plain, one step later: {model.plain.item():.1f}")
 #
 # There is a well-known small library, micrograd, whose network keeps its layers in a plain list, and it trains. Here is
 # the same idea with torch's layers, in a class that inherits from nothing. Look at how it answers `parameters()`.
+
 
 # %%
 class ByHand:
@@ -327,6 +335,7 @@ predict("ch00-by-hand")
 # %% [markdown]
 # The valley once more, with its list, and with a method that tells the truth. Look at the count, then at the file.
 
+
 # %%
 class HandWritten(Valley):
     def parameters(self, recurse=True):
@@ -350,6 +359,7 @@ for name in ("zero_grad", "requires_grad_", "state_dict", "named_parameters", "_
 # %% [markdown]
 # And the other half, a class that neither inherits from `nn.Module` nor writes `parameters()`? It does not return an
 # empty list. It says plainly that there is no such thing:
+
 
 # %%
 class Forgotten:
@@ -386,6 +396,7 @@ predict("ch00-six-ways")
 
 # %% [markdown]
 # Look at the list of names, and tick off the six.
+
 
 # %%
 class SixWays(nn.Module):
@@ -453,6 +464,7 @@ print(heads["up"], [name for name, _ in heads.items()])
 # Now mend a model. This one has a layer that torch sees, so it is of the silent kind. Find what is hidden before you
 # change anything.
 
+
 # %%
 class BrokenModel(nn.Module):
     def __init__(self, features, width, depth):
@@ -469,8 +481,10 @@ class BrokenModel(nn.Module):
         x = x * self.scale
         return {name: head(x) for name, head in self.heads.items()}
 
+
 # %% [markdown]
 # {{card fix_registration}}
+
 
 # %% nbgrader={"grade": false, "grade_id": "fix_registration", "locked": false, "schema_version": 3, "solution": true, "task": false}
 class FixedModel(nn.Module):
@@ -490,6 +504,7 @@ class FixedModel(nn.Module):
         x = x * self.scale
         return {name: head(x) for name, head in self.heads.items()}
 
+
 # %% nbgrader={"grade": true, "grade_id": "fix_registration_check", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
 check("fix_registration", FixedModel)
 
@@ -504,6 +519,7 @@ check("fix_registration", FixedModel)
 #
 # The first is a walk that torch offers. `named_modules()` goes through the registered tree and gives a dotted path for
 # each module, starting with the root, whose path is empty. Look at the paths of a model with a block inside.
+
 
 # %%
 class Block(nn.Module):
@@ -577,6 +593,7 @@ for name, tensor in tensors.items():
 # calls itself for each item, with a longer path. Here it looks for words in a nest of lists; look at the path it has
 # built when it arrives.
 
+
 # %%
 def show_words(value, path):
     if isinstance(value, str):
@@ -594,6 +611,7 @@ show_words(["oak", ["elm", ["ash"]]], "trees")
 
 # %% [markdown]
 # {{card find_orphans}}
+
 
 # %% nbgrader={"grade": false, "grade_id": "find_orphans", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def find_orphans(module):
@@ -620,6 +638,7 @@ def find_orphans(module):
             look(value, f"{prefix}.{name}" if prefix else name)
     return found
     ### END SOLUTION
+
 
 # %% nbgrader={"grade": true, "grade_id": "find_orphans_check", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
 check("find_orphans", find_orphans)

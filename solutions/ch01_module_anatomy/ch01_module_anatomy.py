@@ -41,6 +41,7 @@ from simulations import ModuleStructure
 # tensor that is kept and saved with the model, and not trained), and a plain tensor. Look at the three messages, and at
 # the line that has none.
 
+
 # %%
 def forgetful(value):
     class Net(nn.Module):
@@ -51,7 +52,12 @@ def forgetful(value):
 
 
 one = torch.ones(1)
-for words, value in {"layer": nn.ReLU(), "parameter": nn.Parameter(one), "buffer": nn.Buffer(one), "tensor": one}.items():
+for words, value in {
+    "layer": nn.ReLU(),
+    "parameter": nn.Parameter(one),
+    "buffer": nn.Buffer(one),
+    "tensor": one,
+}.items():
     try:
         forgetful(value)
         print(f"{words:9} | no error")
@@ -161,14 +167,17 @@ print(raw["_parameters"]["weight"].grad.shape)
 # There are several answers. Here are three small ones, to be compared with torch's. In the first, somebody types the list
 # by hand, for this very model. It is how chapter 0's micrograd does it.
 
+
 # %%
 class ByHand:
     def parameters(self):
         return [self.first.w, *(cell.w for cell in self.stack)]
 
+
 # %% [markdown]
 # In the second, the class watches assignments. What is a parameter, or a module of its own kind, goes into a dict; the
 # rest stays ordinary. `__getattr__` is what Python calls when a name is not found in the usual places.
+
 
 # %%
 class ByAssignment:
@@ -186,9 +195,11 @@ class ByAssignment:
         for value in self.found.values():
             yield from [value] if isinstance(value, nn.Parameter) else value.parameters()
 
+
 # %% [markdown]
 # In the third, nothing is watched. Whoever asks for the parameters searches everything that the object holds, lists and
 # dicts included. Several libraries work that way.
+
 
 # %%
 class BySearch:
@@ -204,9 +215,11 @@ def search(thing):
         for item in inside.values() if isinstance(inside, dict) else inside:
             yield from search(item)
 
+
 # %% [markdown]
 # Now one model, built on each of them in turn. Its cells hold a single number, so that you can recognise each parameter
 # by its value: cell 1 is an attribute, cells 2 and 3 lie in a plain list.
+
 
 # %%
 def build(base):
@@ -222,9 +235,11 @@ def build(base):
 
     return Model(), Cell
 
+
 # %% [markdown]
 # The probe does five things to the model, one after the other, and after each it notes the numbers that `parameters()`
 # gives. Read the five lines of `steps` before you go on.
+
 
 # %%
 def probe(base):
@@ -242,6 +257,7 @@ def probe(base):
         seen[words] = [int(p) for p in model.parameters()]
     return seen
 
+
 # %% [markdown]
 # Take a sheet of paper and draw the grid: five rows, four columns (by hand, by assignment, by search, `nn.Module`). Fill
 # in all twenty fields. The teacher, by the way, is in a list on purpose: it must not be trained. Then put two of your
@@ -258,6 +274,7 @@ predict("ch01-grid-again")
 
 # %% [markdown]
 # And here is the grid. Compare all twenty fields with your sheet, and mark those that surprise you.
+
 
 # %%
 def grid(designs):
@@ -323,6 +340,7 @@ def walk(function, action):
     lines, first = inspect.getsourcelines(function)
     path = (lines[number - first].strip() for number in dict.fromkeys(ran))
     print(*(line for line in path if line.startswith(STEPS)), sep="\n")
+
 
 # %% [markdown]
 # First, a parameter under a fresh name. The first question says yes at once. Look at what happens between that and the
@@ -421,6 +439,7 @@ print(vars(shell))
 # So the rule is: `super().__init__()` before the first registration. It is not true, by the way, that every module needs
 # an `__init__`. One without state needs only `forward`, and one that is never called does not need that either.
 
+
 # %%
 class Twice(nn.Module):
     def forward(self, x):
@@ -448,6 +467,7 @@ print("\n".join(line.strip() for line in source.splitlines() if " name" in line 
 # `forward`, `train`, `type` and the like. For a buffer nothing is cleared. Look at the one line
 # that is not refused: assigning a *module* checks no name at all.
 
+
 # %%
 def attempt(words, action):
     try:
@@ -474,6 +494,7 @@ attempt("a module called left.right", lambda: setattr(odd, "left.right", nn.ReLU
 # You will often see `__setattr__` summed up in three branches: parameter, module, everything else. Here is that
 # summary as a class. One question about it, before you run anything.
 
+
 # %%
 class ThreeBranches(nn.Module):
     def __setattr__(self, name, value):
@@ -483,6 +504,7 @@ class ThreeBranches(nn.Module):
             self._modules[name] = value
         else:
             object.__setattr__(self, name, value)
+
 
 # %% [markdown]
 # A buffer is registered with 0, and then 1 is assigned to its name.
@@ -518,6 +540,7 @@ for base in (ThreeBranches, nn.Module):
 # %% [markdown]
 # {{card route}}
 
+
 # %% nbgrader={"grade": false, "grade_id": "route", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def route(module, name, value):
     ### BEGIN SOLUTION
@@ -552,6 +575,7 @@ def route(module, name, value):
     return "__dict__"
     ### END SOLUTION
 
+
 # %% nbgrader={"grade": true, "grade_id": "route_check", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
 check("route", route)
 
@@ -578,6 +602,7 @@ walk(nn.Module.__getattr__, lambda: layer.wieght)
 # `__getattr__`. Here is the short version, asked before `__init__` has run. `copy.deepcopy` does just that: it makes an
 # empty object and asks it questions.
 
+
 # %%
 class Endless:
     def __init__(self):
@@ -603,6 +628,7 @@ predict("ch01-property")
 
 # %% [markdown]
 # The property exists. What is missing is `typo`, which it reads. Look at what you are told.
+
 
 # %%
 class Featured(nn.Module):
@@ -638,6 +664,7 @@ predict("ch01-late-optimizer")
 # %% [markdown]
 # An optimizer is built, then two layers are added. Look at what the model lists and at what the optimizer holds.
 
+
 # %%
 def held(optimizer):
     return sum(len(group["params"]) for group in optimizer.param_groups)
@@ -655,6 +682,7 @@ print("after add_param_group:", held(optimizer))
 # %% [markdown]
 # There are ways around `__setattr__`, and each of them leaves the layer unregistered. A list is the one that you know.
 # Look at the other three: writing into `__dict__`, calling `object.__setattr__`, and an attribute of the class.
+
 
 # %%
 class OnTheClass(nn.Module):
@@ -682,6 +710,7 @@ print("\n".join(line[8:] for line in source[start:]))
 # %% [markdown]
 # First the module itself, then its children, each with its path, and whoever was met before is skipped. Here is a tree
 # of three levels, with one block under two names. Write down the paths before you run it.
+
 
 # %%
 def leaf(number):
@@ -719,6 +748,7 @@ print([(path, parameter.item()) for path, parameter in net.named_parameters()])
 # %% [markdown]
 # The walk reads dicts and asks nobody. A child that overrides `parameters()`, to hide something, is not even consulted.
 # Look at the two counts.
+
 
 # %%
 class Secretive(nn.Linear):
@@ -798,6 +828,7 @@ except RuntimeError as error:
 
 # %% [markdown]
 # {{card mini_module}}
+
 
 # %% nbgrader={"grade": false, "grade_id": "mini_module", "locked": false, "schema_version": 3, "solution": true, "task": false}
 class MiniModule:
@@ -936,6 +967,7 @@ class MiniModule:
 
     def __call__(self, *args, **kwargs):
         return self.forward(*args, **kwargs)
+
 
 # %% nbgrader={"grade": true, "grade_id": "mini_module_check", "locked": true, "points": 8, "schema_version": 3, "solution": false, "task": false}
 check("mini_module", MiniModule)

@@ -74,6 +74,7 @@ recall("ch02")
 # The smallest module that shows the difference has one of each. Before you run anything, decide who will be able to
 # see `scale`: the optimizer, the file, a move to another device, autograd?
 
+
 # %%
 class Demo(nn.Module):
     def __init__(self):
@@ -134,6 +135,7 @@ print("plain after a step:", plain.tolist())
 # is the *module* that looks at what you assign. The same parameter as an attribute of an ordinary object, and of a
 # module: look at where it lands.
 
+
 # %%
 class Ordinary:
     pass
@@ -162,6 +164,7 @@ for thing in (nn.Parameter, nn.Module.__setattr__, nn.Module.register_parameter)
 # the two complains, not the line that made it. A dtype can be quieter: an addition converts by itself, where a matrix
 # product would have refused. The device `meta` holds shapes and no numbers, and every machine has it. Look at the two
 # outcomes.
+
 
 # %%
 class Scaled(nn.Module):
@@ -254,6 +257,7 @@ predict("ch02-scaled-parameter")
 
 # %% [markdown]
 # Look at the list of parameters first, and at the type of the attribute second.
+
 
 # %%
 class Small(nn.Module):
@@ -371,6 +375,7 @@ except RuntimeError as error:
 # Look at the two names that come out of the loop, and check the numbers: times 1, then times 2. Both matrices are (2,
 # 2), so a row of two stays a row of two.
 
+
 # %%
 class Powers(nn.Module):
     def __init__(self):
@@ -459,6 +464,7 @@ print([name for name, _ in encoder.named_parameters(prefix="model.body") if "que
 # `nn.Embedding(4, 2)` holds such a table of 4 rows; row i is the vector of word i. Assigning its weight to the output
 # layer *ties* the two.
 
+
 # %%
 class Tied(nn.Module):
     def __init__(self):
@@ -497,6 +503,7 @@ print("\n".join(source[source.index("        memo = set()") :]))
 # Note that it asks `named_modules()` for the modules and reads their registries. A child that overrides `parameters()`
 # or `named_parameters()` is never asked. Look at what the parent lists of a child that claims to have nothing.
 
+
 # %%
 class Silent(nn.Linear):
     def named_parameters(self, *args, **kwargs):
@@ -510,6 +517,7 @@ print("the parent lists", [name for name, _ in parent.named_parameters()])
 # %% [markdown]
 # What breaks a tie? Everything that puts a new object into one of the two places. A copy and a conversion on the same
 # device keep it; a move to `meta` makes new parameters. Look at the one `False`.
+
 
 # %%
 def is_tied(model):
@@ -527,6 +535,7 @@ print("to meta: ", is_tied(Tied().to("meta")))
 
 # %% [markdown]
 # {{card my_named_parameters}}
+
 
 # %% nbgrader={"grade": false, "grade_id": "my_named_parameters", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def my_named_parameters(module, prefix="", remove_duplicate=True):
@@ -546,6 +555,7 @@ def my_named_parameters(module, prefix="", remove_duplicate=True):
 
     return walk(module, prefix)
     ### END SOLUTION
+
 
 # %% nbgrader={"grade": true, "grade_id": "my_named_parameters_check", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
 check("my_named_parameters", my_named_parameters)
@@ -612,6 +622,7 @@ print(filled.weight.shape, "within bounds:", bool((filled.weight.abs() <= 1 / ma
 # %% [markdown]
 # {{card count_parameters}}
 
+
 # %% nbgrader={"grade": false, "grade_id": "count_parameters", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def count_parameters(module):
     ### BEGIN SOLUTION
@@ -627,6 +638,7 @@ def count_parameters(module):
             by_child[child] += size
     return {"total": total, "trainable": trainable, "by_child": by_child}
     ### END SOLUTION
+
 
 # %% nbgrader={"grade": true, "grade_id": "count_parameters_check", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
 check("count_parameters", count_parameters)
@@ -794,6 +806,7 @@ for text, given in wrong.items():
 # whose layers were assigned in another order, and the memories go to the wrong layers without a word. Here `a` had a
 # gradient ten times as large as `b`'s; look at who has the larger memory after loading.
 
+
 # %%
 def pair(*names):
     model = nn.Module()
@@ -814,6 +827,7 @@ print("after loading:", second_optimizer.state[second.a.weight]["momentum_buffer
 # One more way to lose a weight: to make it in `forward`. A tensor made there is new in each call. A *module* assigned
 # there is even registered, and replaced by a fresh one in each call, which no optimizer ever met. Look at the list
 # and at the identity.
+
 
 # %%
 class Late(nn.Module):
@@ -908,6 +922,7 @@ print("gap below 1e-7:", (in_one_go - in_two_steps).abs().max().item() < 1e-7)
 # shrink by as much. Send the same batch through ten layers of 256 with a ReLU between, and look at the size of what
 # comes out.
 
+
 # %%
 def size_after_ten(make):
     torch.manual_seed(0)
@@ -933,6 +948,7 @@ print(f"He's rule  {size_after_ten(he_weight):.0e}")
 
 # %% [markdown]
 # {{card my_linear}}
+
 
 # %% nbgrader={"grade": false, "grade_id": "my_linear", "locked": false, "schema_version": 3, "solution": true, "task": false}
 class MyLinear(nn.Module):
@@ -962,6 +978,7 @@ class MyLinear(nn.Module):
         product = x @ self.weight.T
         return product if self.bias is None else product + self.bias
         ### END SOLUTION
+
 
 # %% nbgrader={"grade": true, "grade_id": "my_linear_check", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
 check("my_linear", MyLinear)
