@@ -77,7 +77,8 @@ def _inspect(
     with torch.enable_grad():
         output = recorder.run(inputs, keywords, seconds)
         if backward and output is not None:
-            names = {id(e.value): e.path for e in entries if isinstance(e.value, torch.Tensor) and e.path in visible}
+            tensors = [e for e in entries if isinstance(e.value, torch.Tensor) and e.path in visible]
+            names = {id(e.value): e.path for e in reversed(tensors)}
             recorder.backward(output, {id(p): names.get(id(p), name) for p in module.parameters()})
     _never_called(trace, paths, recorder, output is not None)
     _views(trace, recorder, backward)
