@@ -46,9 +46,12 @@ def _build(options: argparse.Namespace) -> int:
 
 
 def _bench(options: argparse.Namespace) -> int:
-    from autograder.benchmarks import check_time, table
+    import itertools
 
-    for line in table(check_time.rows(options.root.resolve())):
+    from autograder.benchmarks import check_time, simulation_time, table
+
+    root = options.root.resolve()
+    for line in table(itertools.chain(check_time.rows(root), simulation_time.rows(root))):
         print(line, flush=True)
     return 0
 
