@@ -18,7 +18,11 @@ from typing import Any
 import pytest
 
 CHROMIUM = Path("/usr/bin/chromium")
-SETTINGS = {"@jupyterlab/apputils-extension/notification": {"fetchNews": "false", "checkForUpdates": False}}
+SETTINGS = {
+    "@jupyterlab/apputils-extension/notification": {"fetchNews": "false", "checkForUpdates": False},
+    # Every cell stays in the page, so that a test can find it without scrolling.
+    "@jupyterlab/notebook-extension/tracker": {"windowingMode": "none"},
+}
 THEMES = "@jupyterlab/apputils-extension/themes"
 needs_chromium = pytest.mark.skipif(not CHROMIUM.exists(), reason=f"there is no Chromium at {CHROMIUM}")
 

@@ -142,6 +142,9 @@ def test_in_jupyterlab_a_control_records_again_and_no_shortcut_fires(
     folder = tmp_path / "lab"
     folder.mkdir()
     nbformat.write(notebook, folder / "figure.ipynb")
+    html = simulations.BatchNormInternals().page()._repr_html_()
+    notebook.cells[0].outputs = [nbformat.v4.new_output("display_data", {"text/html": html})]
+    nbformat.write(notebook, folder / "stranger.ipynb")
     page.seen["outside"].clear()
     with jupyterlab(folder) as address:
         page.goto(f"{address}/lab/tree/figure.ipynb?reset")
@@ -173,6 +176,11 @@ def test_in_jupyterlab_a_control_records_again_and_no_shortcut_fires(
         start = _count(player)[0]
         player.get_by_role("button", name="One step back").click()
         assert _count(player)[0] == start - 1
+        # A file that somebody else executed is not trusted: no script runs, and the steps are still there to read.
+        page.goto(f"{address}/lab/tree/stranger.ipynb?reset")
+        page.locator("summary", has_text="12 steps").click()
+        expect(page.locator(".jp-OutputArea table")).to_contain_text("The layer is built with momentum=0.1")
+        expect(page.locator("[data-host] .player")).to_have_count(0)
         assert page.seen["outside"] == []
 
 
