@@ -134,7 +134,11 @@ card = Card(
     minutes=40,
     difficulty=4,
     importance=4,
-    prerequisites=("register_forward_hook and register_full_backward_hook", "grad_input and grad_output", "copy.deepcopy"),
+    prerequisites=(
+        "register_forward_hook and register_full_backward_hook",
+        "grad_input and grad_output",
+        "copy.deepcopy",
+    ),
 )
 
 hints = Hints(

@@ -258,7 +258,11 @@ card = Card(
     minutes=30,
     difficulty=3,
     importance=5,
-    prerequisites=("register_forward_hook and its handle", "contextlib.contextmanager or __enter__/__exit__", "detach and clone"),
+    prerequisites=(
+        "register_forward_hook and its handle",
+        "contextlib.contextmanager or __enter__/__exit__",
+        "detach and clone",
+    ),
 )
 
 hints = Hints(
