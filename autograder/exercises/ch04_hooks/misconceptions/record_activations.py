@@ -121,7 +121,9 @@ class ChildrenOnly(_Recorder):
 class LateBinding(_Recorder):
     def register(self) -> None:
         for path, part in self.chosen.items():
-            self.handles.append(part.register_forward_hook(lambda module, args, output: self.store(path, output)))
+            # The loop's variable is read when the hook fires: that is this misconception.
+            handle = part.register_forward_hook(lambda module, args, output: self.store(path, output))  # noqa: B023
+            self.handles.append(handle)
 
 
 class UnknownNamesIgnored(_Recorder):
@@ -195,7 +197,7 @@ misconceptions = (
         OthersRemoved,
         "how often somebody else's hook fired",
         "all hooks are removed, not only one's own",
-        "Register a hook of your own before the block. Does it still fire afterwards, and who knew which one was whose?",
+        "Register a hook of your own before the block. Does it still fire afterwards, and who knew whose it was?",
         "the section on handles in this chapter",
     ),
     _misconception(

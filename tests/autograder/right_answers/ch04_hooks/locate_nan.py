@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from functools import partial
 
 import torch
 
@@ -116,7 +117,7 @@ def with_tensor_hooks(model, x, loss_of):
             return ("forward", path)
     gradients = {}
     for value in {id(value): value for _, _, came, went in calls for value in (came, went)}.values():
-        value.register_hook(lambda gradient, key=id(value): gradients.__setitem__(key, gradient))
+        value.register_hook(partial(gradients.__setitem__, id(value)))
     loss = loss_of(output)
     loss.backward()
     for path, module, came, went in calls:
