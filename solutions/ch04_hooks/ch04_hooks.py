@@ -185,22 +185,40 @@ print(inspect.getsource(RemovableHandle.remove))
 print(inspect.getsource(RemovableHandle.__exit__))
 
 # %% [markdown]
-# So a handle is a context manager: `with` removes the hook at the end of the block. Three more habits of hooks are worth
-# knowing before they bite. The same function registered twice runs twice. A deepcopy copies the hooks, and your handle
-# removes only the original's. And a hook may remove itself. Look at the four lists.
+# So a handle is a context manager: `with` removes the hook at the end of the block. A hook may also remove itself, which
+# makes it fire once. Look at the list after both.
 
 # %%
 layer, heard = nn.Identity(), []
-handle = layer.register_forward_hook(lambda module, args, output: heard.append("copied"))
-twin = copy.deepcopy(layer)
-handle.remove()
-layer(0), print("original:", heard)
-twin(0), print("its copy:", heard)
-with layer.register_forward_hook(lambda module, args, output: heard.append("inside")):
+with layer.register_forward_hook(lambda module, args, output: heard.append("inside the block")):
     layer(0)
-layer(0), print("with:", heard)
+layer(0)
 once = [layer.register_forward_hook(lambda module, args, output: once.pop().remove())]
-layer(0), print("hooks left:", len(layer._forward_hooks))
+layer(0)
+print(heard, "| hooks left:", len(layer._forward_hooks))
+
+# %% [markdown]
+# Two habits of hooks bite those who do not expect them. The same function registered twice runs twice; that is what
+# happens when you run a notebook cell again. And a deepcopy copies the hooks, while your handle removes only the
+# original's. Look at both lists.
+
+# %%
+def hear(module, args, output):
+    heard.append("heard")
+
+
+heard.clear()
+handles = [layer.register_forward_hook(hear), layer.register_forward_hook(hear)]
+layer(0)
+print("registered twice:", heard)
+twin = copy.deepcopy(layer)
+for handle in handles:
+    handle.remove()
+heard.clear()
+layer(0)
+print("original:", heard)
+twin(0)
+print("its copy:", heard)
 
 # %% [markdown]
 # What `remove()` does not do is empty the dict that your hook filled: what you stored stays until you let go of it. And
@@ -213,7 +231,7 @@ layer.register_forward_hook(lambda module, args, output: None)
 try:
     torch.save(layer, io.BytesIO())
 except Exception as error:
-    print("the module:", "lambda" in str(error), "|", type(error).__name__)
+    print("the module cannot be saved, the message names the lambda:", "lambda" in str(error))
 torch.save(layer.state_dict(), io.BytesIO())
 print("its state_dict():", list(layer.state_dict()))
 
@@ -417,7 +435,14 @@ print("\n".join(line[8:] for line in source[place - 1 : place + 6]))
 @contextmanager
 def record_activations(model, names=None):
     ### BEGIN SOLUTION
-    seen, handles = {}, []
+    def copied(value):
+        if isinstance(value, torch.Tensor):
+            return value.detach().clone()
+        if isinstance(value, dict):
+            return {key: copied(item) for key, item in value.items()}
+        if isinstance(value, (list, tuple)):
+            return type(value)(copied(item) for item in value)
+        return value
 
     def hook_for(path):
         def hook(module, args, output):
@@ -425,6 +450,7 @@ def record_activations(model, names=None):
 
         return hook
 
+    seen, handles = {}, []
     parts = dict(model.named_modules())
     chosen = {path: parts[path] for path in (parts if names is None else names)}
     try:
@@ -436,20 +462,233 @@ def record_activations(model, names=None):
             handle.remove()
     ### END SOLUTION
 
-
-### BEGIN SOLUTION
-def copied(value):
-    if isinstance(value, torch.Tensor):
-        return value.detach().clone()
-    if isinstance(value, dict):
-        return {key: copied(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return type(value)(copied(item) for item in value)
-    return value
-### END SOLUTION
-
 # %% nbgrader={"grade": true, "grade_id": "record_activations_check", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
 check("record_activations", record_activations)
 
 # %% [markdown]
 # {{hints record_activations}}
+
+# %% [markdown]
+# ## What a hook returns
+#
+# So far our hooks returned nothing, as `def` without `return` does. That was not a formality. Predict what this hook,
+# which is meant to keep the first activation, does to the model.
+
+# %%
+predict("ch04-setdefault")
+
+# %% [markdown]
+# `setdefault` stores a value under a key that is new, and returns what is stored there. The lambda hands that on. Look at
+# the outputs for two different inputs, and at the gradient of the first layer.
+
+# %%
+torch.manual_seed(0)
+first = {}
+net = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 1))
+net[0].register_forward_hook(lambda module, args, output: first.setdefault("hidden", output.detach()))
+zeros, fives = net(torch.zeros(1, 3)), net(torch.full((1, 3), 5.0))
+fives.sum().backward()
+print("same output for different inputs:", torch.equal(zeros, fives))
+print("gradient of the first layer:", net[0].weight.grad)
+
+# %% [markdown]
+# Whatever a forward hook returns **replaces the output**, unless it is `None`. From the first call on, this model has
+# ignored its input, and no gradient reaches what comes before the hook. No error was raised. Write hooks with `def`,
+# and return on purpose only. (`heard.append` was a safe lambda above: it returns `None`.)
+#
+# On purpose it is a fine tool: it answers "what would the model do if this layer said something else?" without touching
+# the source. Look at the output and the gradient when the layer's output is tripled: 3 · 2 · x.
+
+# %%
+def triple(module, args, output):
+    return output * 3
+
+
+x = torch.tensor([[5.0]])
+with double.register_forward_hook(triple):
+    y = double(x)
+y.sum().backward()
+print("with the hook:", y.item(), "| gradient of the weight:", double.weight.grad.item())
+print("without:      ", double(x).item())
+
+# %% [markdown]
+# ### Before forward
+#
+# A **forward pre-hook** gets `(module, args)` before forward runs, and may return new arguments. It should return a
+# tuple; torch wraps anything else into one. Predict what that does to a list.
+
+# %%
+predict("ch04-pre-hook")
+
+# %% [markdown]
+# The layer doubles its input. Three pre-hooks return a tuple, a tensor and a list. Look at which of them forward accepts.
+
+# %%
+def returns(value):
+    return lambda module, args: value
+
+
+ten = torch.tensor([[10.0]])
+for answer in ((ten,), ten, [ten]):
+    with double.register_forward_pre_hook(returns(answer)):
+        try:
+            print(type(answer).__name__, "|", double(x).item())
+        except TypeError as error:
+            print(type(answer).__name__, "| TypeError |", str(error).splitlines()[0][:60])
+
+# %% [markdown]
+# The list became one argument, a list, and `linear` wants a tensor. Several returns are applied in turn: each hook gets
+# what the one before it handed on.
+#
+# ### The kinds of hooks
+#
+# Texts speak of three types of hooks. Here are the ones that a module has in this torch; look for yourself.
+
+# %%
+print([name for name in dir(nn.Module) if name.startswith("register_") and name.endswith("hook")])
+
+# %% [markdown]
+# | hook | fires | is given | may change, by returning |
+# |---|---|---|---|
+# | forward pre-hook | before forward | module, args | the arguments |
+# | forward hook | when the module returns | module, args, output | the output |
+# | full backward pre-hook | when the gradient of the output arrives | module, grad_output | grad_output |
+# | full backward hook | when the gradients of the inputs are ready | module, grad_input, grad_output | grad_input |
+# | state_dict hooks, before and after | around `state_dict()` | module, prefix, … | the dict, in place |
+# | load_state_dict hooks, before and after | around loading | module, the dict, … | the dict, in place |
+#
+# Four for execution, four for files, and an old one: `register_backward_hook` without "full" is deprecated. Two more
+# families are not in this list: global hooks and the hooks of a single tensor. You will meet both below.
+
+# %% [markdown]
+# {{card replace_output}}
+
+# %% nbgrader={"grade": false, "grade_id": "replace_output", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def replace_output(model, path, change):
+    ### BEGIN SOLUTION
+    def hook(module, args, output):
+        if not isinstance(output, tuple):
+            return change(output)
+        changed = change(output[0])
+        return None if changed is None else (changed, *output[1:])
+
+    return model.get_submodule(path).register_forward_hook(hook)
+    ### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "replace_output_check", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+check("replace_output", replace_output)
+
+# %% [markdown]
+# {{hints replace_output}}
+
+# %% [markdown]
+# ## Options
+#
+# A hook is given positional arguments only. What the caller passed by keyword it never hears of, unless you register
+# with `with_kwargs=True`; then it gets one argument more. Look at what each of the two hooks can tell about the scale.
+
+# %%
+class Scale(nn.Module):
+    def forward(self, x, scale=1.0):
+        if scale == 0:
+            raise ValueError("a scale of zero")
+        return x * scale
+
+
+def plain(module, args, output):
+    print("plain hook:  ", len(args), "argument, output", output)
+
+
+def keywords(module, args, kwargs, output):
+    print("with_kwargs: ", kwargs, "output", output)
+
+
+scaling = Scale()
+scaling.register_forward_hook(plain)
+scaling.register_forward_hook(keywords, with_kwargs=True, always_call=True, prepend=True)
+y = scaling(2.0, scale=3.0)
+
+# %% [markdown]
+# `prepend=True` put the second one first. A pre-hook with `with_kwargs=True` returns a pair, `(args, kwargs)`, or `None`.
+# The third option, `always_call=True`, concerns a forward that raises. Predict which of the two hooks fires.
+
+# %%
+predict("ch04-always-call")
+
+# %% [markdown]
+# Forward raises for a scale of zero. Look at who was called, with which output, and whether the error still arrives.
+
+# %%
+try:
+    scaling(2.0, scale=0)
+except ValueError as error:
+    print("ValueError |", error)
+
+# %% [markdown]
+# The hook saw the arguments that led to the failure, with `None` in place of an output; what it returns then is ignored,
+# and the error goes on its way. It is the option for a log that should end with the call that failed.
+#
+# ### Global hooks
+#
+# A hook for every module of every model in the process is registered in `torch.nn.modules.module`. It runs before the
+# module's own hooks, also before those with `prepend`. Look at the order.
+
+# %%
+from torch.nn.modules.module import register_module_forward_hook
+
+log = []
+net = nn.Sequential(nn.Linear(1, 1), nn.ReLU())
+net[0].register_forward_hook(lambda module, args, output: log.append("own hook of the Linear"), prepend=True)
+with register_module_forward_hook(lambda module, args, output: log.append("global: " + type(module).__name__)):
+    net(torch.ones(1, 1))
+print(log)
+
+# %% [markdown]
+# Always remove a global hook: it would fire in your colleague's code too, and in the checks of this notebook. And note
+# its blind spot: the shortcut of `nn.TransformerEncoderLayer` counts hooks on modules, not global ones, so a global hook
+# sees that layer and none of its children. Look at the two lists.
+
+# %%
+encoder = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True).eval()
+for enabled in (True, False):
+    torch.backends.mha.set_fastpath_enabled(enabled)
+    log.clear()
+    with torch.no_grad(), register_module_forward_hook(lambda module, args, out: log.append(type(module).__name__)):
+        encoder(torch.ones(1, 3, 8))
+    print("shortcut allowed:" if enabled else "not allowed:", len(log), "calls, the last:", log[-1])
+torch.backends.mha.set_fastpath_enabled(True)
+
+# %% [markdown]
+# There are global hooks for registration, too: they fire when a parameter, a buffer or a module enters one of the three
+# registries. With one of them you can watch a constructor at work. Look at the order in which a small model is put
+# together.
+
+# %%
+from torch.nn.modules.module import (
+    register_module_module_registration_hook,
+    register_module_parameter_registration_hook,
+)
+
+log.clear()
+for_parameters = register_module_parameter_registration_hook(lambda module, name, value: log.append(f"parameter {name}"))
+for_modules = register_module_module_registration_hook(lambda module, name, value: log.append(f"module {name}"))
+nn.Sequential(nn.Linear(1, 1), nn.ReLU())
+for_parameters.remove(), for_modules.remove()
+print(log)
+
+# %% [markdown]
+# ### Hooks around a file
+#
+# In chapter 3 you saw that the keys of a `state_dict()` are an interface: rename an attribute, and old files no longer
+# fit. A load pre-hook mends that. It is given the dict before the module looks into it, and may rename a key there. Look
+# at what loading an old file says.
+
+# %%
+def renamed(module, state, prefix, *rest):
+    if prefix + "gamma" in state:
+        state[prefix + "weight"] = state.pop(prefix + "gamma")
+
+
+norm = nn.LayerNorm(2)
+norm.register_load_state_dict_pre_hook(renamed)
+print(norm.load_state_dict({"gamma": torch.tensor([3.0, 3.0]), "bias": torch.zeros(2)}), norm.weight.tolist())
