@@ -554,8 +554,9 @@ print([name for name in dir(nn.Module) if name.startswith("register_") and name.
 # | forward hook | when the module returns | module, args, output | the output |
 # | full backward pre-hook | when the gradient of the output arrives | module, grad_output | grad_output |
 # | full backward hook | when the gradients of the inputs are ready | module, grad_input, grad_output | grad_input |
-# | state_dict hooks, before and after | around `state_dict()` | module, prefix, … | the dict, in place |
-# | load_state_dict hooks, before and after | around loading | module, the dict, … | the dict, in place |
+# | state_dict pre-hook, post-hook | before and after `state_dict()` | module, then prefix or the dict | nothing; the dict is changed in place |
+# | load_state_dict pre-hook | before the module looks into the dict | module, the dict, prefix, … | nothing; the dict is changed in place |
+# | load_state_dict post-hook | after loading | module, the missing and unexpected keys | nothing; the lists are changed in place |
 #
 # Four for execution, four for files, and an old one: `register_backward_hook` without "full" is deprecated. Two more
 # families are not in this list: global hooks and the hooks of a single tensor. You will meet both below.
@@ -692,3 +693,358 @@ def renamed(module, state, prefix, *rest):
 norm = nn.LayerNorm(2)
 norm.register_load_state_dict_pre_hook(renamed)
 print(norm.load_state_dict({"gamma": torch.tensor([3.0, 3.0]), "bias": torch.zeros(2)}), norm.weight.tolist())
+
+# %% [markdown]
+# ## Backward hooks
+#
+# A full backward hook looks at the same wires in the other direction. It is given two tuples of gradients, and their
+# names are the source of most mistakes with it. Take the layer that doubles, and the loss y = 2 · x. Which of the two is
+# 1 and which is 2?
+
+# %%
+def gradients(module, grad_input, grad_output):
+    print("grad_input", grad_input, "| grad_output", grad_output)
+
+
+x = torch.tensor([[3.0]], requires_grad=True)
+with double.register_full_backward_hook(gradients):
+    double(x).sum().backward()
+
+# %% [markdown]
+# The names say at which end of the module, not in which direction. `grad_output` is the gradient at the module's output:
+# it **arrives**. `grad_input` is the gradient at its input: it **leaves**, on the way down to the earlier layers.
+# Backward runs from the loss to the data, so a module receives `grad_output` and makes `grad_input`.
+#
+# ### What grad_input holds
+#
+# There is one entry for each positional input, and it may be missing. Look at three calls: an input that needs a gradient,
+# one that does not, and one that was passed by keyword.
+
+# %%
+def shapes_of(module, grad_input, grad_output):
+    print([None if gradient is None else tuple(gradient.shape) for gradient in grad_input])
+
+
+with double.register_full_backward_hook(shapes_of), warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    double(x).sum().backward()
+    double(x.detach()).sum().backward()
+    double(input=x).sum().backward()
+
+# %% [markdown]
+# The first module of a model usually gets data, which need no gradient, so its `grad_input` is `(None,)`, and torch warns
+# you about it. If you want to see what a first module passes on, ask for the gradient of the input. An entry of
+# `grad_output` may be `None` too, when the first part of a tuple was not used: check before you call `.norm()` on it.
+#
+# Note who is absent: the gradients of the module's own weights. They never pass through the hook. They end up in
+# `.grad`. Whether they are there already when the hook fires depends on the input as well; do not rely on it.
+#
+# ### Forth and back
+#
+# Full backward hooks fire **during** backward, each when the gradients of its module's inputs are ready. From the last
+# layer to the first, then; and the root? Predict its place for a model that is fed plain data.
+
+# %%
+predict("ch04-backward-order")
+
+# %% [markdown]
+# The same model twice: with data that need no gradient, and with an input that asks for one. Look at where the root
+# stands in the second line and in the third.
+
+# %%
+net = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 3))
+log.clear()
+for path, part in (("root", net), ("0", net[0]), ("1", net[1])):
+    part.register_forward_hook(lambda module, args, output, path=path: log.append(path))
+    part.register_full_backward_hook(lambda module, grad_input, grad_output, path=path: log.append(path))
+for needs in (False, True):
+    log.clear()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        net(torch.ones(2, 3, requires_grad=needs)).sum().backward()
+    print("forward:", log[:3], "| backward, input needs a gradient:" if needs else "| backward:", log[3:])
+
+# %% [markdown]
+# (The default argument `path=path` is the short way to give each function a path of its own.) With plain data there is no
+# gradient of the root's input to wait for, so its hook fires at once, when the gradient of its output arrives. With an
+# input that asks, it waits for the last of them. The forward order is the same in both.
+#
+# ### Changing what flows on
+#
+# A full backward hook may return a new `grad_input`, as a tuple of the same length. Here it is halved. Look at the
+# gradient of the input, which would be 2, and at the gradient of the weight, which would be 3.
+
+# %%
+def halve(module, grad_input, grad_output):
+    return tuple(gradient / 2 for gradient in grad_input)
+
+
+double.weight.grad, x.grad = None, None
+with double.register_full_backward_hook(halve):
+    double(x).sum().backward()
+print("input:", x.grad.item(), "| weight:", double.weight.grad.item())
+
+# %% [markdown]
+# What flows on is halved, and the weight's own gradient is untouched. So this is no gradient clipping, although it is
+# recommended for it in many places; chapter 9 has what works. And the length must fit. Look at the message.
+
+# %%
+with double.register_full_backward_hook(lambda module, grad_input, grad_output: grad_input * 2):
+    try:
+        double(x).sum().backward()
+    except RuntimeError as error:
+        print("RuntimeError |", error)
+
+# %% [markdown]
+# ### Where backward hooks stumble
+#
+# To catch the gradients, torch wraps the module's inputs and outputs. That has a price: a wrapped tensor must not be
+# changed in place. A model with an in-place ReLU that has always worked stops working while you watch it.
+
+# %%
+net = nn.Sequential(nn.Linear(3, 3), nn.ReLU(inplace=True))
+net[0].register_full_backward_hook(lambda module, grad_input, grad_output: None)
+try:
+    net(torch.ones(2, 3))
+except RuntimeError as error:
+    print(type(error).__name__, "|", str(error).split(". ")[0])
+
+# %% [markdown]
+# Only tensors and tuples of tensors can be wrapped. A module that returns a dict is watched in vain, with a warning.
+# Under `torch.no_grad()` no backward hook is set up at all. Look at the message and at how often the hook fired.
+
+# %%
+class AsDict(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(2, 2)
+
+    def forward(self, x):
+        return {"y": self.layer(x)}
+
+
+log.clear()
+model = AsDict()
+model.register_full_backward_hook(lambda module, grad_input, grad_output: log.append("fired"))
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    model(torch.ones(1, 2))["y"].sum().backward()
+print(str(caught[0].message)[:80], "| fired:", len(log))
+
+# %% [markdown]
+# The older `register_backward_hook` sees the gradients of the module's last operation only, which for a Linear are three
+# tensors of unexpected shapes. It is deprecated, and refuses to stand beside a full one. Look at the first sentence.
+
+# %%
+layer = nn.Linear(2, 1)
+layer.register_full_backward_hook(lambda module, grad_input, grad_output: None)
+try:
+    layer.register_backward_hook(lambda module, grad_input, grad_output: None)
+except RuntimeError as error:
+    print("RuntimeError |", str(error).split(". ")[0])
+
+# %% [markdown]
+# ## Who made the nan
+#
+# Back to the first page. Many texts give a detector: a full backward hook on every module that prints the module's name
+# when `grad_output` contains a nan. Take four modules that you can follow by hand. The first layer gives 0 and 3, whatever
+# the reason; they are squared, the root is taken, and the last layer adds up.
+
+# %%
+class Square(nn.Module):
+    def forward(self, x):
+        return x * x
+
+
+class SquareRoot(nn.Module):
+    def forward(self, x):
+        return torch.sqrt(x)
+
+
+net = nn.Sequential(nn.Linear(2, 2, bias=False), Square(), SquareRoot(), nn.Linear(2, 1, bias=False))
+net.load_state_dict({"0.weight": torch.tensor([[0.0, 0.0], [1.0, 1.0]]), "3.weight": torch.ones(1, 2)})
+data = torch.tensor([[1.0, 2.0]])
+print(net(data))
+
+# %% [markdown]
+# Forward: 0 and 3, then 0 and 9, then 0 and 3, then 3. Nothing is wrong. The derivative of a root at zero is infinite.
+# Predict whom the detector will print.
+
+# %%
+predict("ch04-nan")
+
+# %% [markdown]
+# The detector, as it is usually written, and beside it everything that arrives at each module and leaves it. Look for the
+# first line, from the top, in which something finite comes in and something else goes out.
+
+# %%
+def detector(path):
+    def hook(module, grad_input, grad_output):
+        blamed = any(torch.isnan(gradient).any() for gradient in grad_output)
+        leaves = None if grad_input[0] is None else grad_input[0].tolist()
+        print(path, type(module).__name__, "| arrives", grad_output[0].tolist(), "| leaves", leaves, "| BLAMED" * blamed)
+    return hook
+
+
+for path, part in net.named_children():
+    part.register_full_backward_hook(detector(path))
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    net(data).sum().backward()
+
+# %% [markdown]
+# Ones arrive at the root, and an infinity leaves: 1 / (2 · √0). The square multiplies it by 2 · 0, and infinity times zero
+# is nan. The detector prints the first layer, to which the nan was handed: the only one of the four that did nothing but
+# receive. In a deep model it prints every layer below the culprit.
+#
+# The guilty module is the one at which something **finite arrives and something not finite leaves**. Infinite counts: with
+# nan alone you would have accused the square. And three guilty parties escape even this rule:
+#
+# - a module whose own weight gets the nan; what it passes on may be finite. Look at the `.grad` of its own parameters,
+#   which are `parameters(recurse=False)`;
+# - an operation in the `forward` of a module that has children: no child is guilty. Watch every module, and take the
+#   innermost;
+# - the loss itself, or the data. Then nobody in the model is guilty, and something that is not finite arrives all the same.
+#
+# Torch has a tool of its own, for operations instead of modules: `torch.autograd.set_detect_anomaly(True)` stops at the
+# first operation whose gradient is nan. Look at which operation it names here.
+
+# %%
+net = nn.Sequential(*[copy.deepcopy(part) for part in net])
+for part in net:
+    part._backward_hooks.clear()
+with warnings.catch_warnings(), torch.autograd.set_detect_anomaly(True):
+    warnings.simplefilter("ignore")
+    try:
+        net(data).sum().backward()
+    except RuntimeError as error:
+        print("RuntimeError |", error)
+
+# %% [markdown]
+# The multiplication of the square, not the root: this tool looks for nan, and the root made an infinity. It is slow, and
+# it points at a line of forward, which is often all you need; now you know to look one step further up.
+#
+# Your own detector can be better than both. To leave no trace it may ask a copy: you know from chapter 3 what a
+# `deepcopy` takes along, and what it does not.
+
+# %% [markdown]
+# {{card locate_nan}}
+
+# %% nbgrader={"grade": false, "grade_id": "locate_nan", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def locate_nan(model, x, loss_of):
+    ### BEGIN SOLUTION
+    def finite(values):
+        return all(torch.isfinite(value).all() for value in values if isinstance(value, torch.Tensor))
+
+    def watch(path, module):
+        def after_forward(module, args, output):
+            if finite(args) and not finite([output]):
+                forward.append(path)
+
+        def in_backward(module, grad_input, grad_output):
+            arrived[path] = finite(grad_output)
+            if arrived[path] and not finite(grad_input):
+                backward.append(path)
+
+        module.register_forward_hook(after_forward)
+        module.register_full_backward_hook(in_backward)
+
+    if not finite([x]):
+        return ("input", "")
+    forward, backward, arrived = [], [], {}
+    twin, x = copy.deepcopy(model), x.detach().clone().requires_grad_(True)
+    for path, module in twin.named_modules():
+        watch(path, module)
+    loss = loss_of(twin(x))
+    if forward:
+        return ("forward", forward[0])
+    loss.backward()
+    for path, module in twin.named_modules():
+        if arrived[path] and not finite(weight.grad for weight in module.parameters(recurse=False)):
+            backward.append(path)
+    if backward:
+        return ("backward", backward[0])
+    return None if finite([loss, x.grad]) and all(arrived.values()) else ("loss", "")
+    ### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "locate_nan_check", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
+check("locate_nan", locate_nan)
+
+# %% [markdown]
+# {{hints locate_nan}}
+
+# %% [markdown]
+# Now the model of the first page. Your function takes one input, so a small subclass cuts the two rows out of one. Look
+# at whom it names.
+
+# %%
+class PairsFromOneTensor(Pairs):
+    def forward(self, x):
+        return super().forward(x[:, :2], x[:, 2:])
+
+
+try:
+    both = torch.cat([a, b], dim=1)
+    print(locate_nan(PairsFromOneTensor(), both, lambda distance: (distance - 1).square().mean()))
+except NotImplementedError:
+    print("locate_nan is still to be written")
+
+# %% [markdown]
+# It is `length`, in backward, and not `embed`, which holds the nan. Two rows that are equal have a distance of zero, and
+# the root has no slope there. A tiny number inside the root, before it is taken, keeps the slope finite. Would the same
+# number outside the root help?
+#
+# ## Quiz
+#
+# Five questions. Each wrong answer comes with its reason.
+
+# %%
+quiz("ch04-change-output")
+
+# %% [markdown]
+# The second is about a tool that somebody else wrote.
+
+# %%
+quiz("ch04-notebook-cell")
+
+# %% [markdown]
+# The third is about a model that stopped learning.
+
+# %%
+quiz("ch04-accident")
+
+# %% [markdown]
+# The fourth is about the direction of gradients.
+
+# %%
+quiz("ch04-grad-output")
+
+# %% [markdown]
+# The last one is about what a tool does not show.
+
+# %%
+quiz("ch04-attention")
+
+# %% [markdown]
+# ## What you can now debug
+#
+# | what you see | where to look first |
+# |---|---|
+# | a hook fires more often than you call the model | it was registered twice: a cell that ran again, a handle that was lost |
+# | every activation stands under the same name | a function in a loop that reads the loop's variable |
+# | the model ignores its input since you began to watch it | a hook that returns something, often a lambda |
+# | recorded activations have no negative numbers | an in-place operation after the layer, and a record without `clone()` |
+# | memory grows while you record | a record without `detach()`: it keeps the graph |
+# | `'tuple' object has no attribute 'detach'` | an LSTM, attention, or a module of your own that returns several things |
+# | a hook on a child never fires | nobody calls it: its weights are read directly, or a shortcut or `.forward` was used |
+# | results or speed change when you add a hook | a shortcut that is given up when hooks are found |
+# | `BackwardHookFunction is a view and is being modified inplace` | an in-place operation on the input or output of a watched module |
+# | nan in a gradient | the module at which something finite arrives and something else leaves |
+# | `torch.save` of a model cannot pickle a function | a hook that was left on it; save the `state_dict()` |
+#
+# ## What to read next
+#
+# - `torch/nn/modules/module.py`: the `register_…_hook` methods, each a few lines that fill a table.
+# - `torch/utils/hooks.py`: `RemovableHandle`, and `BackwardHook`, which does the wrapping you stumbled over.
+# - torch's notes on autograd mechanics, the section on backward hooks execution.
+# - Chapter 5, where you read and rebuild the function that calls all of these hooks.
