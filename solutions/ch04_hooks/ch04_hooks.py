@@ -796,6 +796,16 @@ with double.register_full_backward_hook(lambda module, grad_input, grad_output: 
         print("RuntimeError |", error)
 
 # %% [markdown]
+# A single tensor has hooks as well, and for a weight they are the right place: `register_hook` on a tensor is given its
+# gradient and may return another one. Here it is halved before it is added to `.grad`. Look at both numbers again.
+
+# %%
+double.weight.grad, x.grad = None, None
+with double.weight.register_hook(lambda gradient: gradient / 2):
+    double(x).sum().backward()
+print("input:", x.grad.item(), "| weight:", double.weight.grad.item())
+
+# %% [markdown]
 # ### Where backward hooks stumble
 #
 # To catch the gradients, torch wraps the module's inputs and outputs. That has a price: a wrapped tensor must not be
@@ -847,8 +857,8 @@ except RuntimeError as error:
 # ## Who made the nan
 #
 # Back to the first page. Many texts give a detector: a full backward hook on every module that prints the module's name
-# when `grad_output` contains a nan. Take four modules that you can follow by hand. The first layer gives 0 and 3, whatever
-# the reason; they are squared, the root is taken, and the last layer adds up.
+# when `grad_output` contains a nan. Take four modules that you can follow by hand. The first layer gives 0 and 2;
+# they are squared, the root is taken, and the last layer adds up.
 
 # %%
 class Square(nn.Module):
@@ -862,12 +872,12 @@ class SquareRoot(nn.Module):
 
 
 net = nn.Sequential(nn.Linear(2, 2, bias=False), Square(), SquareRoot(), nn.Linear(2, 1, bias=False))
-net.load_state_dict({"0.weight": torch.tensor([[0.0, 0.0], [1.0, 1.0]]), "3.weight": torch.ones(1, 2)})
+net.load_state_dict({"0.weight": torch.tensor([[0.0, 0.0], [0.0, 1.0]]), "3.weight": torch.ones(1, 2)})
 data = torch.tensor([[1.0, 2.0]])
 print(net(data))
 
 # %% [markdown]
-# Forward: 0 and 3, then 0 and 9, then 0 and 3, then 3. Nothing is wrong. The derivative of a root at zero is infinite.
+# Forward: 0 and 2, then 0 and 4, then 0 and 2, then 2. Nothing is wrong. The derivative of a root at zero is infinite.
 # Predict whom the detector will print.
 
 # %%
@@ -886,8 +896,7 @@ def detector(path):
     return hook
 
 
-for path, part in net.named_children():
-    part.register_full_backward_hook(detector(path))
+handles = [part.register_full_backward_hook(detector(path)) for path, part in net.named_children()]
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     net(data).sum().backward()
@@ -910,9 +919,8 @@ with warnings.catch_warnings():
 # first operation whose gradient is nan. Look at which operation it names here.
 
 # %%
-net = nn.Sequential(*[copy.deepcopy(part) for part in net])
-for part in net:
-    part._backward_hooks.clear()
+for handle in handles:
+    handle.remove()
 with warnings.catch_warnings(), torch.autograd.set_detect_anomaly(True):
     warnings.simplefilter("ignore")
     try:
@@ -1036,7 +1044,7 @@ quiz("ch04-attention")
 # | recorded activations have no negative numbers | an in-place operation after the layer, and a record without `clone()` |
 # | memory grows while you record | a record without `detach()`: it keeps the graph |
 # | `'tuple' object has no attribute 'detach'` | an LSTM, attention, or a module of your own that returns several things |
-# | a hook on a child never fires | nobody calls it: its weights are read directly, or a shortcut or `.forward` was used |
+# | a hook on a child never fires | nobody calls it: its weights are read directly, or a shortcut was taken |
 # | results or speed change when you add a hook | a shortcut that is given up when hooks are found |
 # | `BackwardHookFunction is a view and is being modified inplace` | an in-place operation on the input or output of a watched module |
 # | nan in a gradient | the module at which something finite arrives and something else leaves |
