@@ -33,6 +33,11 @@ ROWS = {
         "C43",
         *("A11", "A12", "A14", "A17", "A18", "A23"),
     },
+    "ch04_hooks": {
+        *(f"4.{number}" for number in range(1, 25)),
+        *(f"C{number}" for number in range(18, 24)),
+        *("A1", "A4", "A5", "A6", "A7"),
+    },
 }
 
 
