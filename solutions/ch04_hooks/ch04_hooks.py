@@ -33,6 +33,7 @@ import torch
 from torch import nn
 
 from autograder import check, predict, quiz, recall
+from simulations import HooksFiring
 
 # %% [markdown]
 # ## A nan from nowhere
@@ -769,6 +770,13 @@ for needs in (False, True):
 # gradient of the root's input to wait for, so its hook fires at once, when the gradient of its output arrives. With an
 # input that asks, it waits for the last of them. The forward order is the same in both.
 #
+# Here is a whole forward and backward pass with four hooks on every module, recorded from real torch. Step through it,
+# look at where the root stands at the start and at the end, then switch to the input that does not ask.
+
+# %%
+HooksFiring()
+
+# %% [markdown]
 # ### Changing what flows on
 #
 # A full backward hook may return a new `grad_input`, as a tuple of the same length. Here it is halved. Look at the
