@@ -60,8 +60,8 @@ def _record(model: nn.Module, kinds: tuple[str, ...], on_children: bool, replaci
     trace = Trace(
         "hooks_firing",
         "Hooks Firing During Forward and Backward",
-        "Forward: the root opens first and closes last. Backward goes through the layers in reverse, and the root's own "
-        "hook fires last if the input asks for a gradient, and first if it does not.",
+        "Forward: the root opens first and closes last. Backward goes through the layers in reverse, and the root's "
+        "own hook fires last if the input asks for a gradient, and first if it does not.",
         facts=[{"id": kind, "label": word} for kind, (word, *_) in KINDS.items() if kind in kinds],
         pace=700,
     )

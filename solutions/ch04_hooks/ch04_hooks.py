@@ -41,6 +41,7 @@ from simulations import HooksFiring
 # Somebody trains a network on pairs: it embeds two rows and measures the length of their difference. The model has two
 # parts. Read them; there is nothing unusual in either.
 
+
 # %%
 class Length(nn.Module):
     def forward(self, x):
@@ -55,6 +56,7 @@ class Pairs(nn.Module):
 
     def forward(self, a, b):
         return self.length(self.embed(a) - self.embed(b))
+
 
 # %% [markdown]
 # The first two pairs of the batch are different rows; the third is a row and its duplicate, as real data has them. Look
@@ -92,6 +94,7 @@ recall("ch04")
 # The second rung is a **forward hook**: a function of three arguments, which you hand to one module. Torch calls it
 # each time that module has returned. Look at what the three are.
 
+
 # %%
 def look(module, args, output):
     print(type(module).__name__, "| args:", args, "| output:", output)
@@ -128,8 +131,10 @@ predict("ch04-loop")
 net = nn.Sequential(nn.Linear(2, 3), nn.ReLU())
 shapes, handles = {}, []
 for path, part in net.named_children():
+
     def remember(module, args, output):
         shapes[path] = tuple(output.shape)
+
     handles.append(part.register_forward_hook(remember))
 net(torch.ones(4, 2))
 print(shapes)
@@ -139,10 +144,12 @@ print(shapes)
 # cure is a function that makes the hook: each call has a `path` of its own, which stays what it was. Look at the keys
 # now.
 
+
 # %%
 def remember_as(path):
     def hook(module, args, output):
         shapes[path] = tuple(output.shape)
+
     return hook
 
 
@@ -203,6 +210,7 @@ print(heard, "| hooks left:", len(layer._forward_hooks))
 # happens when you run a notebook cell again. And a deepcopy copies the hooks, while your handle removes only the
 # original's. Look at both lists.
 
+
 # %%
 def hear(module, args, output):
     heard.append("heard")
@@ -242,6 +250,7 @@ print("its state_dict():", list(layer.state_dict()))
 # The last rung is a context manager of your own: it registers on entry, hands out a dict, and removes on exit. The
 # decorator `contextmanager` makes one from a function with a single `yield`: what stands before it happens on entry,
 # what stands after it on exit. Look at the second line of output. The block ended with an error.
+
 
 # %%
 @contextmanager
@@ -348,6 +357,7 @@ outputs = {}
 def keep_as(path):
     def hook(module, args, output):
         outputs[path] = output.detach().clone()
+
     return hook
 
 
@@ -394,6 +404,7 @@ predict("ch04-fast-path")
 # A child with a `forward` of its own tells us whether it was called at all. Run the layer without a hook, and then with
 # one on `norm1`. Look at what the hook adds to the list besides itself.
 
+
 # %%
 class Talking(nn.Linear):
     def forward(self, x):
@@ -432,6 +443,7 @@ print("\n".join(line[8:] for line in source[place - 1 : place + 6]))
 # %% [markdown]
 # {{card record_activations}}
 
+
 # %% nbgrader={"grade": false, "grade_id": "record_activations", "locked": false, "schema_version": 3, "solution": true, "task": false}
 @contextmanager
 def record_activations(model, names=None):
@@ -462,6 +474,7 @@ def record_activations(model, names=None):
         for handle in handles:
             handle.remove()
     ### END SOLUTION
+
 
 # %% nbgrader={"grade": true, "grade_id": "record_activations_check", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
 check("record_activations", record_activations)
@@ -500,6 +513,7 @@ print("gradient of the first layer:", net[0].weight.grad)
 # On purpose it is a fine tool: it answers "what would the model do if this layer said something else?" without touching
 # the source. Look at the output and the gradient when the layer's output is tripled: 3 · 2 · x.
 
+
 # %%
 def triple(module, args, output):
     return output * 3
@@ -523,6 +537,7 @@ predict("ch04-pre-hook")
 
 # %% [markdown]
 # The layer doubles its input. Three pre-hooks return a tuple, a tensor and a list. Look at which of them forward accepts.
+
 
 # %%
 def returns(value):
@@ -565,6 +580,7 @@ print([name for name in dir(nn.Module) if name.startswith("register_") and name.
 # %% [markdown]
 # {{card replace_output}}
 
+
 # %% nbgrader={"grade": false, "grade_id": "replace_output", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def replace_output(model, path, change):
     ### BEGIN SOLUTION
@@ -577,6 +593,7 @@ def replace_output(model, path, change):
     return model.get_submodule(path).register_forward_hook(hook)
     ### END SOLUTION
 
+
 # %% nbgrader={"grade": true, "grade_id": "replace_output_check", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
 check("replace_output", replace_output)
 
@@ -588,6 +605,7 @@ check("replace_output", replace_output)
 #
 # A hook is given positional arguments only. What the caller passed by keyword it never hears of, unless you register
 # with `with_kwargs=True`; then it gets one argument more. Look at what each of the two hooks can tell about the scale.
+
 
 # %%
 class Scale(nn.Module):
@@ -672,7 +690,9 @@ from torch.nn.modules.module import (
 )
 
 log.clear()
-for_parameters = register_module_parameter_registration_hook(lambda module, name, value: log.append(f"parameter {name}"))
+for_parameters = register_module_parameter_registration_hook(
+    lambda module, name, value: log.append(f"parameter {name}")
+)
 for_modules = register_module_module_registration_hook(lambda module, name, value: log.append(f"module {name}"))
 nn.Sequential(nn.Linear(1, 1), nn.ReLU())
 for_parameters.remove(), for_modules.remove()
@@ -684,6 +704,7 @@ print(log)
 # In chapter 3 you saw that the keys of a `state_dict()` are an interface: rename an attribute, and old files no longer
 # fit. A load pre-hook mends that. It is given the dict before the module looks into it, and may rename a key there. Look
 # at what loading an old file says.
+
 
 # %%
 def renamed(module, state, prefix, *rest):
@@ -701,6 +722,7 @@ print(norm.load_state_dict({"gamma": torch.tensor([3.0, 3.0]), "bias": torch.zer
 # A full backward hook looks at the same wires in the other direction. It is given two tuples of gradients, and their
 # names are the source of most mistakes with it. Take the layer that doubles, and the loss y = 2 · x. Which of the two is
 # 1 and which is 2?
+
 
 # %%
 def gradients(module, grad_input, grad_output):
@@ -720,6 +742,7 @@ with double.register_full_backward_hook(gradients):
 #
 # There is one entry for each positional input, and it may be missing. Look at three calls: an input that needs a gradient,
 # one that does not, and one that was passed by keyword.
+
 
 # %%
 def shapes_of(module, grad_input, grad_output):
@@ -782,6 +805,7 @@ HooksFiring()
 # A full backward hook may return a new `grad_input`, as a tuple of the same length. Here it is halved. Look at the
 # gradient of the input, which would be 2, and at the gradient of the weight, which would be 3.
 
+
 # %%
 def halve(module, grad_input, grad_output):
     return tuple(gradient / 2 for gradient in grad_input)
@@ -831,6 +855,7 @@ except RuntimeError as error:
 # Only tensors and tuples of tensors can be wrapped. A module that returns a dict is watched in vain, with a warning.
 # Under `torch.no_grad()` no backward hook is set up at all. Look at the message and at how often the hook fired.
 
+
 # %%
 class AsDict(nn.Module):
     def __init__(self):
@@ -868,6 +893,7 @@ except RuntimeError as error:
 # when `grad_output` contains a nan. Take four modules that you can follow by hand. The first layer gives 0 and 2;
 # they are squared, the root is taken, and the last layer adds up.
 
+
 # %%
 class Square(nn.Module):
     def forward(self, x):
@@ -895,12 +921,16 @@ predict("ch04-nan")
 # The detector, as it is usually written, and beside it everything that arrives at each module and leaves it. Look for the
 # first line, from the top, in which something finite comes in and something else goes out.
 
+
 # %%
 def detector(path):
     def hook(module, grad_input, grad_output):
         blamed = any(torch.isnan(gradient).any() for gradient in grad_output)
         leaves = None if grad_input[0] is None else grad_input[0].tolist()
-        print(path, type(module).__name__, "| arrives", grad_output[0].tolist(), "| leaves", leaves, "| BLAMED" * blamed)
+        print(
+            path, type(module).__name__, "| arrives", grad_output[0].tolist(), "| leaves", leaves, "| BLAMED" * blamed
+        )
+
     return hook
 
 
@@ -946,6 +976,7 @@ with warnings.catch_warnings(), torch.autograd.set_detect_anomaly(True):
 # %% [markdown]
 # {{card locate_nan}}
 
+
 # %% nbgrader={"grade": false, "grade_id": "locate_nan", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def locate_nan(model, x, loss_of):
     ### BEGIN SOLUTION
@@ -983,6 +1014,7 @@ def locate_nan(model, x, loss_of):
     return None if finite([loss, x.grad]) and all(arrived.values()) else ("loss", "")
     ### END SOLUTION
 
+
 # %% nbgrader={"grade": true, "grade_id": "locate_nan_check", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
 check("locate_nan", locate_nan)
 
@@ -992,6 +1024,7 @@ check("locate_nan", locate_nan)
 # %% [markdown]
 # Now the model of the first page. Your function takes one input, so a small subclass cuts the two rows out of one. Look
 # at whom it names.
+
 
 # %%
 class PairsFromOneTensor(Pairs):
