@@ -113,11 +113,9 @@ class FirstOutputShown(_Call):
         return self.first_result
 
 
-class HooksOnlyWatch(_Call):
-    def after(self) -> None:
-        for number, hook in self.in_order(tables._global_forward_hooks, self.module._forward_hooks):
-            self.already_run.add(number)
-            self.run(number, hook)
+class ForwardAlone(_Call):
+    def __call__(self) -> Any:
+        return self.forward()
 
 
 class KeywordsNotPassedOn(_Call):
@@ -236,6 +234,14 @@ _ERRORS = "the section «When something raises» in this chapter"
 
 misconceptions = (
     _misconception(
+        "forward_alone",
+        ForwardAlone,
+        "pre-hooks and forward, in order",
+        "only forward is called",
+        "Register one hook that prints, and call your version. Which line of it should have found the hook?",
+        _ORDER,
+    ),
+    _misconception(
         "truth_of_the_result",
         TruthOfTheResult,
         "output after a hook that returns a zero",
@@ -264,15 +270,7 @@ misconceptions = (
         FirstOutputShown,
         "what a later hook receives as output",
         "every forward hook is given forward's own output",
-        "Two hooks both change the output. What does the second one change: forward's output or the first one's result?",
-        _ARGUMENTS,
-    ),
-    _misconception(
-        "hooks_only_watch",
-        HooksOnlyWatch,
-        "output after forward hooks",
-        "what a forward hook returns is thrown away",
-        "A forward hook returns a new tensor. What does the caller of the layer get?",
+        "Two hooks change the output. What does the second one start from: forward's output or the first one's result?",
         _ARGUMENTS,
     ),
     _misconception(
