@@ -59,8 +59,8 @@ x = torch.tensor([[10.0, 10.0]])
 print("the server says:", layer.forward(x).item())
 
 # %% [markdown]
-# Every key matched, nothing was a plain tensor that should have been a buffer, and the answer is that of the untrained
-# layer. So you call the layer yourself, to look closer. Then you ask the server again.
+# Every key matched, the file holds the right numbers, and the answer is that of the untrained layer. So you call the
+# layer yourself, to look closer. Then you ask the server again.
 
 # %%
 print("you say:        ", layer(x).item())
@@ -375,55 +375,49 @@ print(list(affine._forward_pre_hooks) == list(affine._forward_pre_hooks_with_kwa
 # %% [markdown]
 # ## When something raises
 #
-# A layer refuses negative numbers. It has two hooks, one of them with `always_call=True`. Predict who runs when
-# `forward` raises, and what that hook is given for an output.
+# In chapter 4 a hook with `always_call=True` fired although `forward` had raised, and was given None for an output. Errors
+# come up in hooks too, and by then some have had their turn. Here are three forward hooks. The first and the last
+# ask to be called always, and the one between them raises. Predict who runs, and what the last one is given.
 
 # %%
 predict("ch05-always")
 
 # %% [markdown]
-# Look at the notes, and at what reaches the caller although the hook returns something.
+# The layer returns the square root of 4. Look at how often each hook reports, and at the last one's output.
 
 # %%
-class Fussy(nn.Module):
+class Root(nn.Module):
     def forward(self, x):
-        if x < 0:
-            raise ValueError("negative")
         return x.sqrt()
 
 
-fussy = Fussy()
-fussy.register_forward_hook(lambda *given: print("plain hook"))
-fussy.register_forward_hook(lambda m, args, output: print("always hook, output", output) or "saved", always_call=True)
-try:
-    print("the caller gets", fussy(torch.tensor(-4.0)))
-except ValueError as error:
-    print("the caller gets ValueError |", error)
-
-# %% [markdown]
-# The hook runs, with None for the output that never came. It cannot save the call: its result does not reach the caller,
-# and the error does. When nothing is wrong, it is an ordinary hook, and `"saved"` becomes the result.
-#
-# Errors come up in hooks too, and then some have had their turn. Three hooks, the middle one raises. The first
-# and the last ask to be called always. Who runs, and what is the last one given?
-
-# %%
 def raising(*given):
     raise ValueError("a hook")
 
 
-fussy = Fussy()
-fussy.register_forward_hook(lambda m, args, output: print("first", output), always_call=True)
-fussy.register_forward_hook(raising)
-fussy.register_forward_hook(lambda m, args, output: print("last ", output), always_call=True)
+root = Root()
+root.register_forward_hook(lambda module, args, output: print("first", output), always_call=True)
+root.register_forward_hook(raising)
+root.register_forward_hook(lambda module, args, output: print("last ", output) or "saved", always_call=True)
 try:
-    fussy(torch.tensor(4.0))
+    print("the caller gets", root(torch.tensor(4.0)))
+except ValueError as error:
+    print("the caller gets ValueError |", error)
+
+# %% [markdown]
+# The first is not run again: the call keeps a list of those who have had their turn. The last gets the 2 that `forward`
+# had returned by then, and cannot save the call: its `"saved"` reaches nobody, the error does. The same net is spread
+# under pre-hooks. Register one that raises, and look at what the two hooks are shown now.
+
+# %%
+root.register_forward_pre_hook(raising)
+try:
+    root(torch.tensor(4.0))
 except ValueError as error:
     print("ValueError |", error)
 
 # %% [markdown]
-# The first is not run again: the call keeps a list of those who have had their turn. The last gets the 2 that `forward`
-# had returned by then. The same net is spread under pre-hooks: an error there also brings the always-hooks out.
+# `forward` never ran, the raising hook was not reached, and the other two got None.
 #
 # Two limits. If an always-hook raises in this second round, its error becomes a warning, so that the first error
 # stays visible. And the net catches `Exception`: when you press the stop button, the `KeyboardInterrupt` goes
@@ -431,8 +425,7 @@ except ValueError as error:
 
 # %%
 rescue = source[source.index("        try:") :]
-wanted = ("try:", "return inner", "except Exception", "_always_called and", "raise")
-print("\n".join(line[8:] for line in rescue if any(word in line for word in wanted) and "#" not in line))
+print("\n".join(line[8:] for line in rescue if line[8:12].strip() or line[12:16].strip() and "#" not in line))
 
 # %% [markdown]
 # You have read the whole call now. Write it: for hooks of a forward pass, global and own, with all their options. The
@@ -683,10 +676,10 @@ predict("ch05-compiled-hook")
 
 # %%
 net.layer.register_forward_hook(lambda module, args, output: 0 * output + 7)
-print("plain:      ", net(ones).tolist())
-print("compiled:   ", bool((compiled(ones) == 7).all()))
+plain, before = net(ones), compiled(ones)
 torch._dynamo.reset()
-print("after reset:", bool((compiled(ones) == 7).all()))
+for name, output in (("plain", plain), ("compiled", before), ("compiled, after reset", compiled(ones))):
+    print(name, "| all sevens:", bool((output == 7).all()))
 
 # %% [markdown]
 # By default the compiled program does not watch for hooks that come or go:
@@ -736,9 +729,9 @@ torch._dynamo.reset()
 counted = Net()
 counted.compile(backend=counting)
 counted.forward(ones)
-print("after forward():", len(programs))
+after_forward = len(programs)
 counted(ones)
-print("after a call:   ", len(programs))
+print("programs after forward():", after_forward, "| after a call:", len(programs))
 
 # %% [markdown]
 # ## Quiz
