@@ -318,9 +318,18 @@ predict("ch05-handed-on")
 # The layer doubles. Look at what the second hook received.
 
 # %%
+def plus_one(module, args, output):
+    return output + 1
+
+
+def times_ten(module, args, output):
+    print("second hook received", output)
+    return 10 * output
+
+
 layer = Doubling()
-layer.register_forward_hook(lambda module, args, output: output + 1)
-layer.register_forward_hook(lambda module, args, output: print("second hook received", output) or 10 * output)
+layer.register_forward_hook(plus_one)
+layer.register_forward_hook(times_ten)
 print("result", layer(torch.tensor(3.0)))
 
 # %% [markdown]
@@ -395,10 +404,15 @@ def raising(*given):
     raise ValueError("a hook")
 
 
+def last(module, args, output):
+    print("last ", output)
+    return "saved"
+
+
 root = Root()
 root.register_forward_hook(lambda module, args, output: print("first", output), always_call=True)
 root.register_forward_hook(raising)
-root.register_forward_hook(lambda module, args, output: print("last ", output) or "saved", always_call=True)
+root.register_forward_hook(last, always_call=True)
 try:
     print("the caller gets", root(torch.tensor(4.0)))
 except ValueError as error:
@@ -544,9 +558,10 @@ new = nn.utils.parametrizations.weight_norm(nn.Linear(2, 2))
 with torch.no_grad():
     old.weight_g.mul_(3)
     new.parametrizations.weight.original0.mul_(3)
+ones = torch.ones(1, 2)
 for name, layer in (("old", old), ("new", new)):
-    stale = layer.forward(torch.ones(1, 2))
-    print(name, "| pre-hooks:", len(layer._forward_pre_hooks), "| forward() right:", torch.allclose(stale, layer(torch.ones(1, 2))))
+    by_forward = layer.forward(ones)
+    print(name, "| pre-hooks:", len(layer._forward_pre_hooks), "| right:", torch.allclose(by_forward, layer(ones)))
 
 # %% [markdown]
 # ### What libraries rely on
@@ -661,7 +676,7 @@ class Net(nn.Module):
         return self.layer(x)
 
 
-net, ones = Net(), torch.ones(1, 2)
+net = Net()
 compiled = torch.compile(net, backend="eager")
 print(tuple(compiled(ones).shape))
 

@@ -133,8 +133,8 @@ card = Card(
         "`('enter', path)` when a module is called, `('leave', path)` when that call is over; path as in "
         "`named_modules()`, so the root's is `''` and a module with two names goes by the first",
         "a module that is called twice enters and leaves twice; one that is registered nowhere is not watched",
-        "`('bypass', path)` when the `forward` of a module begins to run, on the instance, without a call of the "
-        "module; what is called inside it is watched as ever",
+        "`('bypass', path)` when somebody runs `part.forward(...)` by hand, without a call of that module; what is "
+        "called inside it is watched as ever",
         "when the call raises an `Exception`, every module that was entered leaves all the same, the last entry is "
         "`('error', <name of the type>)`, and the list is returned",
         "afterwards no hook of yours is left, global ones included, and every `forward` is where it was: on the "
