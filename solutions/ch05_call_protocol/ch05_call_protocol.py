@@ -13,9 +13,9 @@
 # %% [markdown]
 # # Chapter 5 · The call protocol
 #
-# You write `forward`, and you call the layer. Between the two stands a function of torch's that you have never
-# called by name. In this chapter you read it, see what it does in which order, find out what really is lost when
-# somebody goes round it, and then write it yourself.
+# You write `forward`, and you call the layer. Between the two stands a function of torch's that you have never called
+# by name. In this chapter you read it, see what it does in which order, find out what really is lost when somebody
+# goes round it, and then write it yourself.
 #
 # Plan for about two hours: half of it for reading and predicting, the rest for two exercises.
 #
@@ -49,8 +49,8 @@ print(list(layer.state_dict()))
 print(layer.weight_orig.tolist(), "·", layer.weight_mask.tolist(), "=", layer.weight.tolist())
 
 # %% [markdown]
-# The layer was trained elsewhere, to the weights 3 and 5. The server loads them. With the input (10, 10) and the second
-# weight masked, the answer has to be 30.
+# The layer was trained elsewhere, to the weights 3 and 5. The server loads them. With the input (10, 10) and the
+# second weight masked, the answer has to be 30.
 
 # %%
 trained = {"weight_orig": torch.tensor([[3.0, 5.0]]), "weight_mask": torch.tensor([[1.0, 0.0]])}
@@ -94,8 +94,8 @@ first_return = next(number for number, line in enumerate(source) if "return" in 
 print("\n".join(line[4:] for line in source[: first_return + 1]))
 
 # %% [markdown]
-# That is the **fast path**: eight tables of hooks, four of the module's own and four that hold for all modules. If all
-# eight are empty, the call is `forward` and nothing else. No preparation, no bookkeeping, nothing for autograd.
+# That is the **fast path**: eight tables of hooks, four of the module's own and four that hold for all modules. If
+# all eight are empty, the call is `forward` and nothing else. No preparation, no bookkeeping, nothing for autograd.
 #
 # The question itself costs a little, and the long way a little more. The cell times a layer that does nothing, and
 # prints only which is faster than which, because the times are those of your machine.
@@ -111,8 +111,8 @@ idle.register_forward_hook(lambda *given: None)
 print("forward() < call < call with a hook:", direct < called < seconds(lambda: idle(one)))
 
 # %% [markdown]
-# We are talking of about a millionth of a second. Next to a matrix product it does not count, so speed is no reason to
-# write `.forward(x)`.
+# We are talking of about a millionth of a second. Next to a matrix product it does not count, so speed is no reason
+# to write `.forward(x)`.
 #
 # ### Found on the class, found on the instance
 #
@@ -180,13 +180,13 @@ except NotImplementedError as error:
     print("NotImplementedError |", error)
 
 # %% [markdown]
-# Hooks are dead, `shortcut.compile()` would be ignored without a word, and `torch.fx` finds no `forward` to trace. Only
-# the answer is right, which is why it goes unnoticed.
+# Hooks are dead, `shortcut.compile()` would be ignored without a word, and `torch.fx` finds no `forward` to trace.
+# Only the answer is right, which is why it goes unnoticed.
 #
 # ## The order of a call
 #
-# Now the long way. A small layer notes that its `forward` runs, and a maker of hooks notes theirs. Mind that the hooks
-# return None, as chapter 4 advised.
+# Now the long way. A small layer notes that its `forward` runs, and a maker of hooks notes theirs. Mind that the
+# hooks return None, as chapter 4 advised.
 
 # %%
 log = []
@@ -205,8 +205,8 @@ def noting(name):
     return hook
 
 # %% [markdown]
-# The cell below registers four hooks, in an unhelpful order: the own hook first, then the own pre-hook, the global ones
-# last. Predict in which order the five notes appear.
+# The cell below registers four hooks, in an unhelpful order: the own hook first, then the own pre-hook, the global
+# ones last. Predict in which order the five notes appear.
 
 # %%
 predict("ch05-order")
@@ -229,17 +229,17 @@ print(" → ".join(log))
 
 # %% [markdown]
 # First by kind, whatever the order of registration. Within a kind the global hooks come before the module's own, and
-# within a table the order of registration holds, unless somebody said `prepend=True`. Here are the lines of
-# torch that decide it. Which one calls your `forward`?
+# within a table the order of registration holds, unless somebody said `prepend=True`. Here are the lines of torch
+# that decide it. Which one calls your `forward`?
 
 # %%
-spine = ("forward_pre_hooks.items()", "setup_input_hook", "forward_call(*args", "forward_hooks.items()", "setup_output")
+spine = ("forward_pre_hooks.items()", "setup_input", "forward_call(*args", "forward_hooks.items()", "setup_output")
 inner = source[source.index("        def inner():") : source.index("        try:")]
 print("\n".join(line.strip() for line in inner if any(word in line for word in spine)))
 
 # %% [markdown]
-# The loops run over copies: the star unpacks the tables into a new tuple before the first hook is called. So a hook may
-# remove itself, and the loop does not notice. A loop over the table itself would stop with a `RuntimeError`.
+# The loops run over copies: the star unpacks the tables into a new tuple before the first hook is called. So a hook
+# may remove itself, and the loop does not notice. A loop over the table itself would stop with a `RuntimeError`.
 #
 # ### What backward hooks add
 #
@@ -260,9 +260,9 @@ looking.register_full_backward_hook(lambda *given: None)
 print("one hook: the output comes from", looking(x).grad_fn.name())
 
 # %% [markdown]
-# Without a backward hook the call adds nothing to the graph: the operations in `forward` record themselves as they run.
-# With one, it wraps the inputs before `forward` and the output after the forward hooks. Those two nodes are how the hook
-# learns when a gradient passes. Under `torch.no_grad()` no gradient will, and nothing is wrapped.
+# Without a backward hook the call adds nothing to the graph: the operations in `forward` record themselves as they
+# run. With one, it wraps the inputs before `forward` and the output after the forward hooks. Those two nodes are how
+# the hook learns when a gradient passes. Under `torch.no_grad()` no gradient will, and nothing is wrapped.
 
 # %%
 with torch.no_grad():
@@ -333,9 +333,9 @@ layer.register_forward_hook(times_ten)
 print("result", layer(torch.tensor(3.0)))
 
 # %% [markdown]
-# Each hook starts from the result of the one before: (2 · 3 + 1) · 10. The same holds for pre-hooks, and the forward hooks
-# are shown the arguments that `forward` really got. A pre-hook's single tensor becomes the only argument, even if
-# it could be unpacked. Look at both in one call.
+# Each hook starts from the result of the one before: (2 · 3 + 1) · 10. The same holds for pre-hooks, and the forward
+# hooks are shown the arguments that `forward` really got. A pre-hook's single tensor becomes the only argument, even
+# if it could be unpacked. Look at both in one call.
 
 # %%
 class Affine(nn.Module):
@@ -349,8 +349,9 @@ affine.register_forward_hook(lambda module, args, output: print("hook sees", arg
 print(affine(torch.tensor([3.0, 4.0]), shift=10.0))
 
 # %% [markdown]
-# The keyword went through to `forward` and past both hooks: only those registered with `with_kwargs=True` are given it.
-# A pre-hook of that kind has two things to hand back, so it returns a pair, or None. Look at what happens otherwise.
+# The keyword went through to `forward` and past both hooks: only those registered with `with_kwargs=True` are given
+# it. A pre-hook of that kind has two things to hand back, so it returns a pair, or None. Look at what happens
+# otherwise.
 
 # %%
 affine = Affine()
@@ -364,8 +365,8 @@ except RuntimeError as error:
     print("RuntimeError |", error)
 
 # %% [markdown]
-# One word decides whether a hook has replaced something: not whether its result is true, but whether it `is not None`.
-# A tensor that holds a single zero is false. It replaces the output all the same.
+# One word decides whether a hook has replaced something: not whether its result is true, but whether it `is not
+# None`. A tensor that holds a single zero is false. It replaces the output all the same.
 
 # %%
 zeroing = Doubling()
@@ -373,8 +374,8 @@ zeroing.register_forward_hook(lambda module, args, output: 0 * output)
 print(zeroing(torch.tensor(3.0)), "| true?", bool(torch.tensor(0.0)))
 
 # %% [markdown]
-# Who was registered with which option is not stored with the hook. It stands in tables of its own, beside those that you
-# know, under the same number. Look at the names, then at one entry.
+# Who was registered with which option is not stored with the hook. It stands in tables of its own, beside those that
+# you know, under the same number. Look at the names, then at one entry.
 
 # %%
 print([name for name in vars(affine) if name.startswith("_forward")])
@@ -384,9 +385,9 @@ print(list(affine._forward_pre_hooks) == list(affine._forward_pre_hooks_with_kwa
 # %% [markdown]
 # ## When something raises
 #
-# In chapter 4 a hook with `always_call=True` fired although `forward` had raised, and was given None for an output. Errors
-# come up in hooks too, and by then some have had their turn. Here are three forward hooks. The first and the last
-# ask to be called always, and the one between them raises. Predict who runs, and what the last one is given.
+# In chapter 4 a hook with `always_call=True` fired although `forward` had raised, and was given None for an output.
+# Errors come up in hooks too, and by then some have had their turn. Here are three forward hooks. The first and the
+# last ask to be called always, and the one between them raises. Predict who runs, and what the last one is given.
 
 # %%
 predict("ch05-always")
@@ -419,9 +420,9 @@ except ValueError as error:
     print("the caller gets ValueError |", error)
 
 # %% [markdown]
-# The first is not run again: the call keeps a list of those who have had their turn. The last gets the 2 that `forward`
-# had returned by then, and cannot save the call: its `"saved"` reaches nobody, the error does. The same net is spread
-# under pre-hooks. Register one that raises, and look at what the two hooks are shown now.
+# The first is not run again: the call keeps a list of those who have had their turn. The last gets the 2 that
+# `forward` had returned by then, and cannot save the call: its `"saved"` reaches nobody, the error does. The same net
+# is spread under pre-hooks. Register one that raises, and look at what the two hooks are shown now.
 
 # %%
 root.register_forward_pre_hook(raising)
@@ -495,8 +496,8 @@ check("my_call", my_call)
 # %% [markdown]
 # ## What forward() skips
 #
-# Now the other road. You will read that `.forward(x)` breaks autograd, and that the gradients come out silently wrong.
-# You know enough to doubt it. Commit yourself first.
+# Now the other road. You will read that `.forward(x)` breaks autograd, and that the gradients come out silently
+# wrong. You know enough to doubt it. Commit yourself first.
 
 # %%
 predict("ch05-forward-gradients")
@@ -515,8 +516,8 @@ print("gradients:", all(torch.equal(p.grad, q.grad) for p, q in zip(one.paramete
 print("statistics:", torch.equal(one[1].running_mean, other[1].running_mean))
 
 # %% [markdown]
-# Autograd listens to tensor operations, and those are the same. What is skipped is what `_call_impl` does: the hooks of
-# this one module, global ones included, and a compiled implementation. The children are still called, so theirs
+# Autograd listens to tensor operations, and those are the same. What is skipped is what `_call_impl` does: the hooks
+# of this one module, global ones included, and a compiled implementation. The children are still called, so theirs
 # fire. Look at who is missing.
 
 # %%
@@ -532,8 +533,8 @@ print("call:     ", log)
 # %% [markdown]
 # ### When it does change the result
 #
-# So `.forward(x)` is wrong when a hook does work that the result depends on. Now look for the hook in the pruned layer of
-# the first page.
+# So `.forward(x)` is wrong when a hook does work that the result depends on. Now look for the hook in the pruned
+# layer of the first page.
 
 # %%
 layer = nn.Linear(2, 1, bias=False)
@@ -544,11 +545,11 @@ print("weight: parameter", "weight" in layer._parameters, "| plain attribute", "
 
 # %% [markdown]
 # There it is. Pruning keeps the true weight in `weight_orig`, and a pre-hook computes `weight`, a plain attribute,
-# before each call. Loading changed the first; `.forward` read the second, as the last call had left it. Your
-# looking was a call, and that repaired it for a while.
+# before each call. Loading changed the first; `.forward` read the second, as the last call had left it. Your looking
+# was a call, and that repaired it for a while.
 #
-# The old `torch.nn.utils.weight_norm` is built the same way, and deprecated. Its successor computes the weight when it
-# is read, without a hook. Both are tripled below; look at which of the two notices under `.forward`.
+# The old `torch.nn.utils.weight_norm` is built the same way, and deprecated. Its successor computes the weight when
+# it is read, without a hook. Both are tripled below; look at which of the two notices under `.forward`.
 
 # %%
 with warnings.catch_warnings():
@@ -577,11 +578,11 @@ for name, layer in (("old", old), ("new", new)):
 # | parametrizations | a property on the class | works |
 # | `module.compile()` | the first line of the call | runs uncompiled, with the same result |
 #
-# Your own code is on the list too: anybody's hook for statistics, for features, for clipping. Call the module, and you
-# never have to know which.
+# Your own code is on the list too: anybody's hook for statistics, for features, for clipping. Call the module, and
+# you never have to know which.
 #
-# What is still missing is a tool that finds the line in somebody else's code which does not. A hook cannot see it, since
-# it is the hook that is passed by. Predict who could.
+# What is still missing is a tool that finds the line in somebody else's code which does not. A hook cannot see it,
+# since it is the hook that is passed by. Predict who could.
 
 # %%
 predict("ch05-witness")
@@ -681,7 +682,8 @@ compiled = torch.compile(net, backend="eager")
 print(tuple(compiled(ones).shape))
 
 # %% [markdown]
-# Now, after that first call, a hook is registered on the layer that replaces its output by sevens. Predict who sees it.
+# Now, after that first call, a hook is registered on the layer that replaces its output by sevens. Predict who sees
+# it.
 
 # %%
 predict("ch05-compiled-hook")
@@ -704,10 +706,11 @@ print(torch._dynamo.config.skip_nnmodule_hook_guards)
 
 # %% [markdown]
 # So register before the first call, or reset. And keep hooks in a compiled model plain: one that prints splits the
-# program in two, one that appends to a list may compile anew on every call until torch gives up. The net under
-# errors is not spread in there, either: when compiling, the call skips the part with `except`.
+# program in two, one that appends to a list may compile anew on every call until torch gives up. The net under errors
+# is not spread in there, either: when compiling, the call skips the part with `except`.
 #
-# There are two ways to compile a module, and they differ in what you hold afterwards. Look at the type, and at the keys.
+# There are two ways to compile a module, and they differ in what you hold afterwards. Look at the type, and at the
+# keys.
 
 # %%
 torch._dynamo.reset()
@@ -718,9 +721,9 @@ in_place.compile(backend="eager")
 print(type(in_place).__name__, list(in_place.state_dict()))
 
 # %% [markdown]
-# `torch.compile(net)` returns a wrapper around your model, and a prefix in its file. `net.compile()` stores the compiled
-# call in the slot that you met in the very first excerpt of this chapter. What does `.forward` do with that slot, and
-# what does a copy?
+# `torch.compile(net)` returns a wrapper around your model, and a prefix in its file. `net.compile()` stores the
+# compiled call in the slot that you met in the very first excerpt of this chapter. What does `.forward` do with that
+# slot, and what does a copy?
 
 # %%
 print("set:", in_place._compiled_call_impl is not None)
