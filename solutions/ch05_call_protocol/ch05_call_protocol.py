@@ -365,8 +365,8 @@ except RuntimeError as error:
     print("RuntimeError |", error)
 
 # %% [markdown]
-# One word decides whether a hook has replaced something: not whether its result is true, but whether it `is not
-# None`. A tensor that holds a single zero is false. It replaces the output all the same.
+# One test decides whether a hook has replaced something: not whether its result is true, but whether it
+# `is not None`. A tensor that holds a single zero is false. It replaces the output all the same.
 
 # %%
 zeroing = Doubling()
@@ -443,9 +443,9 @@ rescue = source[source.index("        try:") :]
 print("\n".join(line[8:] for line in rescue if line[8:12].strip() or line[12:16].strip() and "#" not in line))
 
 # %% [markdown]
-# You have read the whole call now. Write it: for hooks of a forward pass, global and own, with all their options. The
-# module's tables have the names printed above, the global ones are in `tables`, for instance
-# `tables._global_forward_hooks`.
+# You have read the whole call now. Write it: for the hooks of a forward pass, the module's own with all their options,
+# and the global ones without. The module's tables have the names printed above; the global ones are in `tables`, for
+# instance `tables._global_forward_hooks`.
 
 # %% [markdown]
 # {{card my_call}}
