@@ -38,6 +38,11 @@ ROWS = {
         *(f"C{number}" for number in range(18, 24)),
         *("A1", "A4", "A5", "A6", "A7"),
     },
+    "ch05_call_protocol": {
+        *(f"5.{number}" for number in range(1, 28)),
+        *(f"C{number}" for number in range(24, 29)),
+        *("A2", "A3", "A24"),
+    },
 }
 
 
