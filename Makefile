@@ -7,7 +7,7 @@
 #             UPGRADE=1                lets `make lock` move to newer versions
 
 .DEFAULT_GOAL := help
-.PHONY: help lab check watch doctor reset preflight test lint notebooks notebooks-check bench lock clean
+.PHONY: help lab site check watch doctor reset preflight test lint notebooks notebooks-check bench lock clean
 MAKEFLAGS += --no-print-directory
 
 BIN := .venv/bin
@@ -28,6 +28,7 @@ help:
 	@echo "  make doctor           say what works on this machine and how to mend what does not"
 	@echo "  make reset CHAPTER=ch03      a fresh chapter; your answers are kept beside it"
 	@echo "  make preflight CHAPTER=ch03  say what would break the grading of a chapter"
+	@echo "  make site             write the chapters as pages that need no kernel and no network (SOLVED=1)"
 	@echo
 	@echo "For instructors"
 	@echo "  make test             install what is missing and run every check"
@@ -60,6 +61,10 @@ watch:
 doctor:
 	@tools/install.sh lab
 	@$(BIN)/autograder doctor
+
+site:
+	@tools/install.sh lab
+	@$(BIN)/autograder site $(if $(SOLVED),--solved)
 
 reset preflight:
 	@tools/install.sh lab

@@ -1,4 +1,4 @@
-"""The student's commands: start, doctor, check, watch, reset, preflight."""
+"""The student's commands: start, doctor, check, reset, preflight, site."""
 
 from __future__ import annotations
 
@@ -26,7 +26,11 @@ def add_commands(commands: Any) -> list[argparse.ArgumentParser]:
     preflight.add_argument("chapter")
     preflight.add_argument("--file", type=Path, help="a notebook elsewhere, to be looked at as that chapter's")
     preflight.set_defaults(run=_preflight)
-    return [start, doctor, check, reset, preflight]
+    site = commands.add_parser("site", help="write the chapters as pages that need no kernel and no network")
+    site.add_argument("--to", type=Path, default=Path("site"), help="the folder; an earlier site in it is replaced")
+    site.add_argument("--solved", action="store_true", help="with the solutions")
+    site.set_defaults(run=_site)
+    return [start, doctor, check, reset, preflight, site]
 
 
 def _root(options: argparse.Namespace) -> Path:
@@ -80,3 +84,11 @@ def _preflight(options: argparse.Namespace) -> int:
     found = preflight(_root(options), options.chapter, options.file)
     print(report(options.chapter, found))
     return 1 if any(one.serious for one in found) else 0
+
+
+def _site(options: argparse.Namespace) -> int:
+    from autograder.student.site import build_site
+
+    pages = build_site(_root(options), options.to.resolve(), options.solved)
+    print(f"{len(pages)} pages; open {pages[0]}")
+    return 0

@@ -100,6 +100,7 @@ print("\n".join(line[4:] for line in source[: first_return + 1]))
 # The question itself costs a little, and the long way a little more. The cell times a layer that does nothing, and
 # prints only which is faster than which, because the times are those of your machine.
 
+
 # %%
 def seconds(action):
     return min(timeit.repeat(action, number=20_000, repeat=5))
@@ -147,6 +148,7 @@ print("forward" in vars(layer), layer(1))
 # `forward` is yours to define, and it may take and return any Python object. If you forget it, the base class has one
 # that says so.
 
+
 # %%
 class Anything(nn.Module):
     def forward(self, x, *, words):
@@ -164,6 +166,7 @@ except NotImplementedError as error:
 #
 # Some people write `__call__` instead of `forward`, because it also works. It replaces the whole function you have
 # just seen the beginning of. Look at what a hook does on such a layer, and at `forward`.
+
 
 # %%
 class Shortcut(nn.Module):
@@ -203,6 +206,7 @@ def noting(name):
         log.append(name)
 
     return hook
+
 
 # %% [markdown]
 # The cell below registers four hooks, in an unhelpful order: the own hook first, then the own pre-hook, the global
@@ -247,6 +251,7 @@ print("\n".join(line.strip() for line in inner if any(word in line for word in s
 # the call set up "the graph" at its end. Look at where the input and the output of a layer come from, without a
 # backward hook and with one.
 
+
 # %%
 class Looking(nn.Module):
     def forward(self, x):
@@ -284,6 +289,7 @@ CallOrForward()
 # A model's `forward` calls its children, and each of these calls is complete in itself. Look at who is entered when,
 # and note that the model's registration order plays no part.
 
+
 # %%
 class Model(nn.Module):
     def __init__(self):
@@ -317,6 +323,7 @@ predict("ch05-handed-on")
 # %% [markdown]
 # The layer doubles. Look at what the second hook received.
 
+
 # %%
 def plus_one(module, args, output):
     return output + 1
@@ -336,6 +343,7 @@ print("result", layer(torch.tensor(3.0)))
 # Each hook starts from the result of the one before: (2 · 3 + 1) · 10. The same holds for pre-hooks, and the forward
 # hooks are shown the arguments that `forward` really got. A pre-hook's single tensor becomes the only argument, even
 # if it could be unpacked. Look at both in one call.
+
 
 # %%
 class Affine(nn.Module):
@@ -395,6 +403,7 @@ predict("ch05-always")
 # %% [markdown]
 # The layer returns the square root of 4. Look at how often each hook reports, and at the last one's output.
 
+
 # %%
 class Root(nn.Module):
     def forward(self, x):
@@ -450,6 +459,7 @@ print("\n".join(line[8:] for line in rescue if line[8:12].strip() or line[12:16]
 # %% [markdown]
 # {{card my_call}}
 
+
 # %% nbgrader={"grade": false, "grade_id": "my_call", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def my_call(module, *args, **kwargs):
     ### BEGIN SOLUTION
@@ -486,6 +496,7 @@ def my_call(module, *args, **kwargs):
                     warnings.warn(f"an always_call hook raised as well: {another}", stacklevel=2)
         raise
     ### END SOLUTION
+
 
 # %% nbgrader={"grade": true, "grade_id": "my_call_check", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
 check("my_call", my_call)
@@ -610,6 +621,7 @@ del layer.forward
 # %% [markdown]
 # {{card call_order}}
 
+
 # %% nbgrader={"grade": false, "grade_id": "call_order", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def call_order(model, *args, **kwargs):
     ### BEGIN SOLUTION
@@ -655,6 +667,7 @@ def call_order(model, *args, **kwargs):
     return events
     ### END SOLUTION
 
+
 # %% nbgrader={"grade": true, "grade_id": "call_order_check", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
 check("call_order", call_order)
 
@@ -666,6 +679,7 @@ check("call_order", call_order)
 #
 # `torch.compile` turns a call into one program, hooks of the children included. It does so once, on the first call.
 # Here is a model with one layer; the backend named eager compiles nothing to machine code, so that it is quick.
+
 
 # %%
 class Net(nn.Module):
