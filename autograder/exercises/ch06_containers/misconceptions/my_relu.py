@@ -144,7 +144,7 @@ misconceptions = (
         "gradient of ordinary numbers",
         "the output is computed where autograd does not look",
         "Print the output's `grad_fn`. Which line of yours keeps autograd from recording?",
-        "the chapter on hooks: who builds the graph?",
+        "chapter 5, on who builds the graph",
     ),
     _misconception(
         "one_number_at_a_time",
