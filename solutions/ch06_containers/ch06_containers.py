@@ -10,6 +10,7 @@
 #     name: python3
 # ---
 
+# %% [markdown]
 # # Chapter 6 · Containers
 #
 # A layer is a module, and so is everything that holds layers. In this chapter you look at torch's containers from
@@ -22,7 +23,6 @@
 # The first cell loads what you need. Run it now.
 
 # %%
-import copy
 import inspect
 from collections import OrderedDict
 
@@ -30,6 +30,7 @@ import torch
 from torch import nn
 
 from autograder import check, predict, quiz, recall
+from simulations import Containers
 
 # %% [markdown]
 # ## A model cut in two
@@ -100,6 +101,15 @@ for container in (list, tuple, set, lambda layers: dict(enumerate(layers)), nn.M
 # | `nn.ParameterDict` | `dict` | single weights, by name | `weights["scale"]` |
 #
 # There is no list of buffers. And for a single layer you need none of them: `self.norm = nn.LayerNorm(8)` will do.
+#
+# The figure puts the same layers into torch's containers and their twins and asks all of them the same five questions, in
+# real torch. Before each step, say who will answer yes. Look at the last question above all: who can be called?
+
+# %%
+Containers()
+
+# %% [markdown]
+# Registering is one thing, running another: a Sequential does both, a ModuleList and a ModuleDict only the first.
 #
 # ## Where the children land
 #
@@ -426,8 +436,8 @@ for function in (formula, torch.sigmoid):
 
 # %% [markdown]
 # Nothing shows in the forward pass. On the way back the chain rule multiplies 1 / (1 + e)², which is 0, with e, which is
-# infinite: nan. One saturated unit is enough, and after the next step every weight of the model is nan. Look at how far
-# it spreads.
+# infinite: nan. One saturated unit in one row is enough. The next step writes the nan into a weight, and the next forward
+# pass into everything behind it. Look at how one row out of three spoils the gradient.
 
 # %%
 layer = nn.Linear(1, 1)
@@ -437,7 +447,7 @@ formula(layer(rows)).sum().backward()
 print("gradient of the weight:", layer.weight.grad.item())
 
 # %% [markdown]
-# Two rows were harmless, the third spoiled the sum. A usual remedy chooses between two formulas, one safe for each side.
+# Two rows were harmless; the gradient is a sum over rows, and a sum with a nan is nan. A usual remedy chooses between two formulas, one safe for each side.
 # It does not help as long as both are computed: `torch.where` sends a gradient of 0 into the branch that was not
 # chosen, and 0 times infinity is nan again.
 
@@ -662,8 +672,8 @@ print(f"values:    plain {x.item():.5f}, residual {y.item():.5f}")
 print(f"gradients: plain {plain.grad.item():.5f}, residual {residual.grad.item():.5f}")
 
 # %% [markdown]
-# The same factor holds on the way back: the gradient of the plain stack is a hundred thousandth, that of the other never
-# falls below 1, because the sum has a road on which nothing is multiplied. This is how stacks of a hundred layers are
+# The same factor holds on the way back: the gradient of the plain stack is a hundred thousandth, that of the other is
+# more than 1, because the sum has a road on which nothing is multiplied. This is how stacks of a hundred layers are
 # trained.
 #
 # The sum needs the input of each layer, and that is what a Sequential forgets; so you write the loop, over a ModuleList. A

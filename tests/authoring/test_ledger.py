@@ -38,6 +38,11 @@ ROWS = {
         *(f"C{number}" for number in range(18, 24)),
         *("A1", "A4", "A5", "A6", "A7"),
     },
+    "ch06_containers": {
+        *(f"6.{number}" for number in range(1, 26)),
+        "9.22",
+        *("C30", "C31", "C44"),
+    },
 }
 
 

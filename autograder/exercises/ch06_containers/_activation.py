@@ -76,7 +76,7 @@ WEIGHTS = {
     "gradient of ordinary numbers": 1.5,
 }
 
-PREREQUISITES = ("where a class ends and nn.Module begins", "elementwise operations", "backward() and .grad")
+PREREQUISITES = ("a class with a forward", "elementwise operations", "backward() and .grad")
 MAY_CHANGE = "the body of `forward`; an `__init__` is welcome, and takes no arguments"
 COMMON = (
     "works for any shape, a single number included, and keeps the dtype",
