@@ -43,6 +43,11 @@ ROWS = {
         *(f"C{number}" for number in range(24, 29)),
         *("A2", "A3", "A24"),
     },
+    "ch06_containers": {
+        *(f"6.{number}" for number in range(1, 26)),
+        "9.22",
+        *("C30", "C31", "C44"),
+    },
 }
 
 
