@@ -38,6 +38,7 @@ from simulations import Containers
 # Somebody has a trained network and wants what comes before its head, to feed it into something else. The network is
 # small enough to compute in your head: the first layer multiplies by -2, the head by 10, and between them is a ReLU.
 
+
 # %%
 class Trained(nn.Module):
     def __init__(self):
@@ -49,6 +50,7 @@ class Trained(nn.Module):
 
     def forward(self, x):
         return self.head(torch.relu(self.first(x)))
+
 
 # %% [markdown]
 # A well-known line cuts the head off: take all children but the last, and put them into an `nn.Sequential`. Look at the
@@ -77,6 +79,7 @@ recall("ch06")
 #
 # Python has a list, a tuple, a dict and a set, and a module looks into none of them. Three layers, 10 · 10 + 10 = 110
 # numbers each, so 330: look at who reports them.
+
 
 # %%
 def holding(container):
@@ -282,6 +285,7 @@ print(shapes)
 # %% [markdown]
 # {{card my_sequential}}
 
+
 # %% nbgrader={"grade": false, "grade_id": "my_sequential", "locked": false, "schema_version": 3, "solution": true, "task": false}
 class MySequential(nn.Module):
     def __init__(self, *layers):
@@ -318,6 +322,7 @@ class MySequential(nn.Module):
         return x
         ### END SOLUTION
 
+
 # %% nbgrader={"grade": true, "grade_id": "my_sequential_check", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
 check("my_sequential", MySequential)
 
@@ -343,6 +348,7 @@ print("in the file:", list(nn.ReLU().state_dict()))
 # and survive the cut of the first page. It costs nothing in the file. That is why every activation exists twice.
 #
 # To wrap a function, a class with a `forward` is enough. Look at how few lines it takes to make a square a layer.
+
 
 # %%
 class Square(nn.Module):
@@ -398,12 +404,14 @@ for name, spelling in spellings.items():
 # %% [markdown]
 # {{card my_relu}}
 
+
 # %% nbgrader={"grade": false, "grade_id": "my_relu", "locked": false, "schema_version": 3, "solution": true, "task": false}
 class MyReLU(nn.Module):
     def forward(self, x):
         ### BEGIN SOLUTION
         return torch.where(x <= 0, torch.zeros_like(x), x)
         ### END SOLUTION
+
 
 # %% nbgrader={"grade": true, "grade_id": "my_relu_check", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
 check("my_relu", MyReLU)
@@ -422,6 +430,7 @@ predict("ch06-sigmoid-gradient")
 
 # %% [markdown]
 # Look at the value and the gradient at -100, of the formula and of torch's own.
+
 
 # %%
 def formula(x):
@@ -475,6 +484,7 @@ print("gradient at 0:", x.grad.item())
 # %% [markdown]
 # {{card my_sigmoid}}
 
+
 # %% nbgrader={"grade": false, "grade_id": "my_sigmoid", "locked": false, "schema_version": 3, "solution": true, "task": false}
 class MySigmoid(nn.Module):
     def forward(self, x):
@@ -482,6 +492,7 @@ class MySigmoid(nn.Module):
         # Beyond 80 nothing changes that float32 could show, and exp stays finite.
         return 1 / (1 + torch.exp(-x.clamp(-80, 80)))
         ### END SOLUTION
+
 
 # %% nbgrader={"grade": true, "grade_id": "my_sigmoid_check", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
 check("my_sigmoid", MySigmoid)
@@ -501,6 +512,7 @@ print(((up - down) / (up + down)).tolist())
 # %% [markdown]
 # {{card my_tanh}}
 
+
 # %% nbgrader={"grade": false, "grade_id": "my_tanh", "locked": false, "schema_version": 3, "solution": true, "task": false}
 class MyTanh(nn.Module):
     def forward(self, x):
@@ -508,6 +520,7 @@ class MyTanh(nn.Module):
         grown = torch.exp(2 * x.clamp(-20, 20))
         return (grown - 1) / (grown + 1)
         ### END SOLUTION
+
 
 # %% nbgrader={"grade": true, "grade_id": "my_tanh_check", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
 check("my_tanh", MyTanh)
@@ -568,6 +581,7 @@ print("added:", [type(part).__name__ for part in nn.ModuleList([nn.ReLU()]) + nn
 # %% [markdown]
 # {{card my_module_list}}
 
+
 # %% nbgrader={"grade": false, "grade_id": "my_module_list", "locked": false, "schema_version": 3, "solution": true, "task": false}
 class MyModuleList(nn.Module):
     def __init__(self, modules=()):
@@ -624,6 +638,7 @@ class MyModuleList(nn.Module):
         self.extend(modules)
         ### END SOLUTION
 
+
 # %% nbgrader={"grade": true, "grade_id": "my_module_list_check", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
 check("my_module_list", MyModuleList)
 
@@ -678,6 +693,7 @@ print(f"gradients: plain {plain.grad.item():.5f}, residual {residual.grad.item()
 #
 # The sum needs the input of each layer, and that is what a Sequential forgets; so you write the loop, over a ModuleList. A
 # first version, with five lines of its own:
+
 
 # %%
 class Adding(nn.Module):
@@ -734,6 +750,7 @@ print("new tensors:", [value.item() for value in values])
 # %% [markdown]
 # {{card residual_stack}}
 
+
 # %% nbgrader={"grade": false, "grade_id": "residual_stack", "locked": false, "schema_version": 3, "solution": true, "task": false}
 class ResidualStack(nn.Module):
     def __init__(self, features, depth):
@@ -752,6 +769,7 @@ class ResidualStack(nn.Module):
         return values if return_all else x
         ### END SOLUTION
 
+
 # %% nbgrader={"grade": true, "grade_id": "residual_stack_check", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
 check("residual_stack", ResidualStack)
 
@@ -763,6 +781,7 @@ check("residual_stack", ResidualStack)
 #
 # One backbone, several heads, and the caller says which: that is what `nn.ModuleDict` is for. Many models
 # look like this. Look at the two shapes, and at the names.
+
 
 # %%
 class TwoHeads(nn.Module):
@@ -831,6 +850,7 @@ print("dtype:", weight.dtype, "| known to the optimizer:", id(weight) in held)
 # %% [markdown]
 # {{card multi_task}}
 
+
 # %% nbgrader={"grade": false, "grade_id": "multi_task", "locked": false, "schema_version": 3, "solution": true, "task": false}
 class MultiTask(nn.Module):
     def __init__(self, in_features, hidden, tasks):
@@ -852,6 +872,7 @@ class MultiTask(nn.Module):
         weight = self.backbone.weight
         self.heads[task] = nn.Linear(weight.shape[0], size, device=weight.device, dtype=weight.dtype)
         ### END SOLUTION
+
 
 # %% nbgrader={"grade": true, "grade_id": "multi_task_check", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
 check("multi_task", MultiTask)
@@ -932,6 +953,7 @@ def train_valley(row, linear, bend, dropout):
         optimizer.step()
         losses.append(loss.item())
     return net, losses
+
 
 # %% [markdown]
 # Train it. Look at whether the loss has fallen below a tenth of where it began, and at the names: they are those of torch's
