@@ -84,9 +84,8 @@ def _page(notebook: Any, listed: list[Chapter], place: int) -> str:
     # Links from one notebook to another become links from page to page.
     body = re.sub(r'href="(?:\.\./)?(ch\d\d_\w+)/\1\.ipynb"', r'href="\1.html"', body)
     # A region that scrolls has to be reachable by keyboard, and a code block can be wider than a phone.
-    body = body.replace(
-        '<div class="highlight">', '<div class="highlight" tabindex="0" role="region" aria-label="Code">'
-    )
+    region = r'<div class="\1" tabindex="0" role="region" aria-label="Code">'
+    body = re.sub(r'<div class="(\s*highlight[^"]*)">', region, body)
     return _document(chapter.title, f"{links}<main>{body}</main>{links}")
 
 
