@@ -86,11 +86,16 @@ def _surroundings(model: nn.Module) -> dict[str, dict[str, Any]]:
 
 def _changes(before: Mapping[str, Mapping[str, Any]], model: nn.Module) -> dict[str, list[str]]:
     after = _surroundings(model)
-    return {f"changed {what}": [key for key in old if not _same(old[key], after[what].get(key))] for what, old in before.items()}
+    return {
+        f"changed {what}": [key for key in old if not _same(old[key], after[what].get(key))]
+        for what, old in before.items()
+    }
 
 
 def _same(one: Any, other: Any) -> bool:
-    return torch.equal(one, other) if isinstance(one, torch.Tensor) and isinstance(other, torch.Tensor) else one == other
+    return (
+        torch.equal(one, other) if isinstance(one, torch.Tensor) and isinstance(other, torch.Tensor) else one == other
+    )
 
 
 def _reference(model: nn.Module, *inputs: Any) -> list[dict[str, Any]]:
