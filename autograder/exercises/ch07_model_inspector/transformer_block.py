@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
+from typing import Any
 
 import torch
 from torch import nn
@@ -20,6 +21,12 @@ class _Reference(nn.TransformerEncoderLayer):
 
     def __init__(self, d_model: int, nhead: int, dim_feedforward: int, dropout: float = 0.1, norm_first: bool = False):
         super().__init__(d_model, nhead, dim_feedforward, dropout, batch_first=True, norm_first=norm_first)
+        # A hook of its own keeps the layer off its fused short cut, which takes a float mask for a boolean one.
+        self.register_forward_hook(_look_on)
+
+
+def _look_on(*seen: Any) -> None:
+    """Do nothing."""
 
 
 def cases(seed: int, device: str) -> list[Case]:
@@ -123,8 +130,7 @@ def _dropout(make: type[nn.Module], case: Case) -> Iterator[tuple]:
             kept = values[values != 0]
             stays = (1 - case.p) ** 2
             # Six standard deviations of a share; the values of one head, or of one hidden unit, fall together.
-            independent = POSITIONS
-            margin = 6 * (stays * (1 - stays) / independent) ** 0.5
+            margin = 6 * (stays * (1 - stays) / POSITIONS) ** 0.5
             yield f"share kept by two dropouts in a row, {branch}", kept.numel() / values.numel(), margin
             yield f"factor on what is kept, {branch}", float(kept.median()) if kept.numel() else None, 1e-3
             yield f"branch in eval mode, {branch}", block.eval()(x)[:2, 0] - x[:2, 0]
@@ -153,7 +159,7 @@ card = Card(
         "two branches, self-attention and feed-forward (linear, ReLU, linear), each added to what came in; "
         "`norm_first=False` normalises each sum, `norm_first=True` what enters each branch",
         "`mask` has shape (length, length) and is None, boolean or float: True closes a place, a float is added to "
-        "the scores",
+        "the scores, with gradients and without",
         "`dropout` is the probability for the attention weights, for the hidden values, and for the end of each "
         "branch; in eval mode nothing is dropped",
         "the input tensor is never changed; outputs, gradients and dropped shares are compared with "
