@@ -326,9 +326,9 @@ for handle in handles:
 #
 # ### What a hook is handed
 #
-# Those two `[0]` and `.shape` hold for a Linear and break on the rest of the library. An LSTM returns a tuple with a
-# tuple in it. And attention is often called by keyword, which a hook does not see unless you ask. Look at what
-# arrives.
+# `inputs[0].shape` and `output.shape` are fine for a Linear and break on much of the library. An LSTM returns a tuple
+# with a tuple in it. Attention is often called by keyword, which a hook does not see unless you ask, as in chapter 4.
+# Look at what arrives.
 
 # %%
 attention = nn.MultiheadAttention(4, 2, batch_first=True)
@@ -477,6 +477,7 @@ print("the frozen norm trains again:", model[1].training)
 # And do it even if `forward` raises. That is when people inspect a model. Look at how many hooks are left here.
 
 # %%
+torch.manual_seed(0)
 broken = nn.Sequential(nn.Linear(2, 3), nn.Linear(4, 1))
 handles = [module.register_forward_hook(lambda *seen: None) for module in broken]
 try:
@@ -696,10 +697,11 @@ predict("ch07-mask")
 # %%
 ahead, three = torch.ones(3, 3).triu(1).bool(), rows[:1, :3]
 attention = nn.MultiheadAttention(4, 2, batch_first=True)
-print("nn.MultiheadAttention:\n", (attention(three, three, three, attn_mask=ahead)[1][0] > 0).int())
+weights = attention(three, three, three, attn_mask=ahead)[1][0]
+print("nn.MultiheadAttention:         ", (weights > 0).int().tolist())
 same = torch.zeros(3, 4)
 mixed = F.scaled_dot_product_attention(same, same, torch.eye(3), attn_mask=ahead)
-print("F.scaled_dot_product_attention:\n", mixed[:2])
+print("F.scaled_dot_product_attention:", mixed[:2].tolist())
 
 # %% [markdown]
 # In `nn.MultiheadAttention` and the encoder layer, True **closes** a place. In `F.scaled_dot_product_attention`, True
