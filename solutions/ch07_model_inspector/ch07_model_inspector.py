@@ -368,78 +368,62 @@ print(widths, by_name)
 # ### Registered and never called
 #
 # The opposite happens too: a module with parameters that nobody calls. Sometimes that is the bug of the first page.
-# Sometimes it is on purpose. Put a hook on both modules of an attention layer, and predict which of them fires.
+# Sometimes it is on purpose. This model has attention inside, a head for the answer, and a helper that is used while
+# training only. Say which of them will have no call in eval mode; chapter 4 gave away one of them.
 
 # %%
-predict("ch07-out-proj")
+class Helped(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.attention = nn.MultiheadAttention(8, 2, batch_first=True)
+        self.heads = nn.ModuleDict({"answer": nn.Linear(8, 1), "helper": nn.Linear(8, 3)})
+
+    def forward(self, x):
+        x = self.attention(x, x, x)[0]
+        answer = self.heads["answer"](x)
+        return (answer, self.heads["helper"](x)) if self.training else answer
 
 # %% [markdown]
-# Look at which module is a leaf, that is, has no children; then at who was called.
+# Choose before you look.
 
 # %%
-attention, called = nn.MultiheadAttention(8, 2, batch_first=True), []
-for name, module in attention.named_modules():
-    module.register_forward_hook(lambda module, args, output, name=name: called.append(name or "the attention"))
-print("leaves:", [name for name, module in attention.named_modules() if not list(module.children())])
-attention(torch.zeros(1, 3, 8), torch.zeros(1, 3, 8), torch.zeros(1, 3, 8))
-print("called:", called)
+predict("ch07-no-call")
 
 # %% [markdown]
-# The only leaf is never called: the attention reads `out_proj.weight` and does the product itself. An inspector that
-# looks at leaves alone has nothing to say about attention. Plain functions such as `torch.relu` or `+` have no row
-# either: they are no modules, and no hook hears of them.
-#
-# Containers that are walked over, such as a `ModuleList`, are not called and not meant to be. So "no call" is a
-# question to the reader of the table, and no verdict.
+# One hook a module, as before, and at the end a question that the recorder of chapter 4 did not ask: who is missing?
+
+# %%
+helped, called = Helped().eval(), set()
+for name, module in helped.named_modules():
+    module.register_forward_hook(lambda module, args, output, name=name: called.add(name))
+helped(torch.zeros(1, 3, 8))
+print("no call:", [name for name, module in helped.named_modules() if name not in called])
+
+# %% [markdown]
+# Three rows without a call, for three reasons. The attention reads `out_proj.weight` and multiplies by itself. `heads` is
+# a container that is looked into, and not meant to be called. The helper waits for training mode. So "no call" is a
+# question to the reader of the table, and no verdict; and a table that leaves these rows out cannot ask it. Plain
+# functions such as `torch.relu` or `+` have no row in any table: they are no modules, and no hook hears of them.
 #
 # ### The short cut
 #
-# Instead of a hook on each module you could use one global hook for all. It sees every call, you would think. Take
-# torch's own encoder layer in eval mode without gradients, and predict how many modules it sees.
-
-# %%
-predict("ch07-short-cut")
-
-# %% [markdown]
-# The layer has nine modules below it. Look at the two lists: the same layer, the same input, with gradients and
-# without.
+# Whoever wants one hook instead of many takes a global one. Chapter 4 told you where that fails: in eval mode without
+# gradients, torch's encoder layer hands its weights to one fused function, unless it finds hooks on itself or its
+# children. Global ones it does not look for. Compare how many rows of a table each kind would fill.
 
 # %%
 encoder, seen = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True).eval(), []
-global_hook = register_module_forward_hook(lambda module, args, output: seen.append(type(module).__name__))
-encoder(torch.zeros(1, 3, 8))
-print("with gradients:", seen)
-seen.clear()
+with torch.no_grad(), register_module_forward_hook(lambda module, args, output: seen.append("global")):
+    encoder(torch.zeros(1, 3, 8))
+for module in encoder.modules():
+    module.register_forward_hook(lambda module, args, output: seen.append("own"))
 with torch.no_grad():
     encoder(torch.zeros(1, 3, 8))
-print("without:       ", seen)
-global_hook.remove()
+print("modules:", len(list(encoder.modules())), "| global:", seen.count("global"), "| own:", seen.count("own"))
 
 # %% [markdown]
-# In eval mode without gradients the layer hands its weights to one fused function and calls no child at all. A child
-# whose `forward` you have replaced is passed over in silence. Before it takes the short cut the layer asks itself a
-# dozen questions. Here is the one that matters to you: which hooks does it look for?
-
-# %%
-lines = inspect.getsource(nn.TransformerEncoderLayer.forward).splitlines()
-first = next(number for number, line in enumerate(lines) if "_forward_hooks" in line) - 1
-print("\n".join(line[8:] for line in lines[first : first + 5]))
-
-# %% [markdown]
-# It looks for hooks on itself and its children, and not for global ones. With your own hooks on the modules, the layer
-# takes the long way, and you see what is there. Look at the calls now, and at the one that is still missing.
-
-# %%
-called = []
-for name, module in encoder.named_modules():
-    module.register_forward_hook(lambda module, args, output, name=name: called.append(name or "the layer"))
-with torch.no_grad():
-    encoder(torch.zeros(1, 3, 8))
-print(called)
-
-# %% [markdown]
-# There is an irony in this: to look at the layer is to change the way it runs. Its numbers stay the same up to
-# rounding, with one exception that you will meet at the masks.
+# One against nine; the tenth is `out_proj` again. There is an irony in this: to look at the layer is to change the way
+# it runs. Its numbers stay the same up to rounding, with one exception that you will meet at the masks.
 
 # %% [markdown]
 # ## Looking without touching
@@ -590,24 +574,25 @@ print(tuple((torch.zeros(4) + torch.zeros(4, 1)).shape))
 # added to all features. The table of your inspector shows it: the branch's last row returns another shape than the
 # block took in.
 #
-# Why add at all? Because of the way back. The gradient of x + f(x) is 1 plus that of f. Take ten layers that each
-# multiply by 0.1, alone and as branches, and work both gradients out before you run this: 0.1¹⁰ and 1.1¹⁰.
+# Why add at all? Because of the way back, as you saw in chapter 6: the gradient of x + f(x) is 1 plus that of f. It is
+# often said that this solves the vanishing gradient. Take ten layers that each multiply by a factor, and work the
+# gradient out for the factors 0.1, -1 and 3 before you run this.
 
 # %%
-alone, around = torch.ones(1, requires_grad=True), torch.ones(1, requires_grad=True)
-y, z = alone, around
-for _ in range(10):
-    y, z = 0.1 * y, z + 0.1 * z
-(y + z).sum().backward()
-print(f"alone: {alone.grad.item():.1e}   around: {around.grad.item():.4f}")
+for factor in (0.1, -1.0, 3.0):
+    x = torch.ones(1, requires_grad=True)
+    y = x
+    for _ in range(10):
+        y = y + factor * y
+    y.backward()
+    print(f"branches of {factor:4}: {x.grad.item():,.4f}")
 
 # %% [markdown]
-# The identity keeps the gradient alive where the branch alone would lose it. It helps, and it is no cure: with
-# branches of -1 each layer's gradient is 1 - 1 = 0, and with branches of 3 it grows fourfold a layer. That is
-# what the norms are for.
+# 1.1¹⁰, 0¹⁰ and 4¹⁰. The identity keeps a gradient alive where small branches alone would leave 0.1¹⁰. It helps, and
+# it is no cure: a branch can still cancel it or blow it up, and that is one of the reasons for the norms.
 #
-# One habit to avoid along a residual path is `x += branch`. It writes into the tensor that the caller passed in. Look
-# at the caller's tensor, and at what autograd says when the input wants a gradient.
+# One habit to avoid along a residual path is `x += branch`. In chapter 6 it spoiled a list; here it writes into the
+# tensor that the caller passed in. Look at that tensor, and at what autograd says when the input wants a gradient.
 
 # %%
 def add_in_place(x):

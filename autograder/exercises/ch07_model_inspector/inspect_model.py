@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -17,6 +18,25 @@ from autograder.observe import attempt
 
 KEYS = ("path", "type", "own", "total", "buffers", "inputs", "outputs")
 ROOT = "(the model)"
+# What a model was made to show has an observation of its own, so that it weighs more than one case among six.
+ABOUT = {
+    ("inputs", "a residual stack"): "inputs of modules called twice",
+    ("outputs", "a residual stack"): "outputs of modules called twice",
+    ("own", "a residual stack"): "own with a frozen bias",
+    ("total", "a residual stack"): "total with a frozen bias",
+    ("own", "statistics and hooks"): "own beside buffers",
+    ("total", "statistics and hooks"): "total beside buffers",
+    ("own", "tied weights"): "own with a tied weight",
+    ("total", "tied weights"): "total with a tied weight",
+    ("buffers", "statistics and hooks"): "buffers of every kind",
+    ("hooks", "statistics and hooks"): "changed hooks afterwards, where somebody has some",
+    ("modes", "statistics and hooks"): "changed modes afterwards, where one norm is frozen",
+    ("parameters and buffers", "statistics and hooks"): "changed statistics afterwards",
+    ("inputs", "keywords and tuples"): "inputs passed by keyword",
+    ("outputs", "keywords and tuples"): "outputs in tuples",
+    ("inputs", "torch's encoder layer"): "inputs within torch's encoder layer",
+    ("outputs", "torch's encoder layer"): "outputs within torch's encoder layer",
+}
 
 
 def cases(seed: int, device: str) -> list[Case]:
@@ -44,20 +64,39 @@ def _inputs(draw: Draw, kind: str, width: int, rows: int, length: int) -> list[t
 
 def observe(make: Any, case: Case) -> Iterator[tuple]:
     """Inspect one model, then look at what the inspection left behind in it."""
+    with _global_hooks_put_back():
+        yield from _observe(make, case)
+
+
+@contextmanager
+def _global_hooks_put_back() -> Iterator[None]:
+    """Remove the global hooks that an inspection forgot: they would fire in whatever runs next."""
+    tables = (module_file._global_forward_hooks, module_file._global_forward_pre_hooks)
+    known = [set(table) for table in tables]
+    try:
+        yield
+    finally:
+        for table, keys in zip(tables, known, strict=True):
+            for key in set(table) - keys:
+                del table[key]
+
+
+def _observe(make: Any, case: Case) -> Iterator[tuple]:
     model = build(case.kind, case.width, case.seed, case.device)
     before = _surroundings(model)
     if case.kind == "a forward that breaks":
         yield "an error in forward", attempt(lambda: make(model, *case.inputs))
-        for name, changed in _changes(before, model).items():
-            yield f"{name} after an error", changed
+        for what, changed in _changes(before, model).items():
+            yield f"changed {what} after an error", changed
         return
     rows = make(model, *case.inputs)
     yield "what is returned", _form(rows)
     yield "paths, in order", [_path(row) for row in rows]
-    for key, name in zip(KEYS[1:], ("types", "own", "total", "buffers", "inputs", "outputs"), strict=True):
+    for key in KEYS[1:]:
+        name = ABOUT.get((key, case.kind), key)
         yield name, {_path(row): row.get(key, "no such key") for row in rows}
-    for name, changed in _changes(before, model).items():
-        yield f"{name} afterwards", changed
+    for what, changed in _changes(before, model).items():
+        yield ABOUT.get((what, case.kind), f"changed {what} afterwards"), changed
 
 
 def _form(rows: Any) -> Any:
@@ -86,16 +125,13 @@ def _surroundings(model: nn.Module) -> dict[str, dict[str, Any]]:
 
 def _changes(before: Mapping[str, Mapping[str, Any]], model: nn.Module) -> dict[str, list[str]]:
     after = _surroundings(model)
-    return {
-        f"changed {what}": [key for key in old if not _same(old[key], after[what].get(key))]
-        for what, old in before.items()
-    }
+    return {what: [key for key in old if not _same(old[key], after[what].get(key))] for what, old in before.items()}
 
 
 def _same(one: Any, other: Any) -> bool:
-    return (
-        torch.equal(one, other) if isinstance(one, torch.Tensor) and isinstance(other, torch.Tensor) else one == other
-    )
+    if isinstance(one, torch.Tensor) and isinstance(other, torch.Tensor):
+        return torch.equal(one, other)
+    return one == other
 
 
 def _reference(model: nn.Module, *inputs: Any) -> list[dict[str, Any]]:
@@ -200,13 +236,21 @@ exercise = Exercise(
     reference=(_reference,),
     weights={
         "what is returned": 0.25,
-        "paths, in order": 2.0,
         "types": 0.5,
-        "total": 2.0,
-        "inputs": 2.0,
-        "outputs": 2.0,
-        "changed hooks*": 1.5,
-        "an error in forward": 0.5,
+        "paths, in order": 2.0,
+        "total with a frozen bias": 1.5,
+        "total beside buffers": 1.5,
+        "total with a tied weight": 2.0,
+        "changed parameters and buffers*": 0.25,
+        "outputs of modules called twice": 2.0,
+        "inputs passed by keyword": 2.0,
+        "outputs in tuples": 2.0,
+        "outputs within torch's encoder layer": 2.0,
+        "buffers of every kind": 1.5,
+        "changed statistics afterwards": 2.0,
+        "changed modes afterwards, where one norm is frozen": 2.0,
+        "changed hooks after an error": 2.0,
+        "an error in forward": 1.5,
     },
     compared_with="what torch's own walks and hooks report",
 )

@@ -215,7 +215,7 @@ misconceptions = (
     _misconception(
         "tied_counted_twice",
         TiedCountedTwice,
-        "total",
+        "total with a tied weight",
         "the total adds up the own numbers of all modules, so a tied weight counts twice",
         "Tie a 100 by 16 embedding to the output layer. Does the file of the model's values grow by 1,600, or not? "
         "What does your total say?",
@@ -224,7 +224,7 @@ misconceptions = (
     _misconception(
         "frozen_left_out",
         FrozenLeftOut,
-        "total",
+        "total with a frozen bias",
         "only parameters that require a gradient are counted",
         "Freeze the whole model. How much memory do its parameters need now, and what does your total say?",
         "the section «Counting with torch» in this chapter",
@@ -232,7 +232,7 @@ misconceptions = (
     _misconception(
         "buffers_counted",
         BuffersCounted,
-        "own",
+        "own beside buffers",
         "buffers are counted as parameters",
         "How many values of a BatchNorm with 8 channels can an optimizer step, and how many does your row show?",
         "the section «Counting by hand» in this chapter",
@@ -240,7 +240,7 @@ misconceptions = (
     _misconception(
         "own_goes_all_the_way",
         OwnGoesAllTheWay,
-        "own",
+        "own with a frozen bias",
         "own parameters include those of the children",
         "How many parameters does an `nn.Sequential` hold itself? What is different about your two columns, then?",
         "the section «The tree, walked» in this chapter",
@@ -250,7 +250,7 @@ misconceptions = (
         LeavesOnly,
         "paths, in order",
         "only modules without children get a row",
-        "In `nn.MultiheadAttention`, which module is the leaf, and which one is called? Which of them has your row?",
+        "In `nn.MultiheadAttention`, which module is the leaf, and which one is called? Which has a row of yours?",
         "the section «Registered and never called» in this chapter",
     ),
     _misconception(
@@ -272,7 +272,7 @@ misconceptions = (
     _misconception(
         "last_call_only",
         LastCallOnly,
-        "outputs",
+        "outputs of modules called twice",
         "a second call of a module overwrites what the first one wrote down",
         "One activation is used after two layers of different width. How many pairs of shapes went through it, and "
         "how many are in its row?",
@@ -281,7 +281,7 @@ misconceptions = (
     _misconception(
         "keywords_missed",
         KeywordsMissed,
-        "inputs",
+        "inputs passed by keyword",
         "tensors passed by keyword are not seen",
         "A block calls its attention with `key` and `value` by name. How many tensors went in, and how many does "
         "your hook receive?",
@@ -290,7 +290,7 @@ misconceptions = (
     _misconception(
         "first_output_only",
         FirstOutputOnly,
-        "outputs",
+        "outputs in tuples",
         "of a tuple only the first tensor is written down",
         "How many tensors does one call of `nn.LSTM` return, and in how many layers of tuples?",
         "the section «What a hook is handed» in this chapter",
@@ -298,7 +298,7 @@ misconceptions = (
     _misconception(
         "persistent_buffers_only",
         PersistentBuffersOnly,
-        "buffers",
+        "buffers of every kind",
         "buffers are read from the state_dict, which leaves some out",
         "A mask was registered so that it moves with the model and stays out of its file. Is it in your row?",
         "chapter 3 on persistent buffers",
@@ -306,7 +306,7 @@ misconceptions = (
     _misconception(
         "global_hook",
         GlobalHook,
-        "outputs",
+        "outputs within torch's encoder layer",
         "one global hook for all modules, which torch's fused encoder layer does not look for",
         "In eval mode and without gradients, how many children of `nn.TransformerEncoderLayer` does your table see "
         "called? What does that layer check before it takes its short cut?",
@@ -315,7 +315,7 @@ misconceptions = (
     _misconception(
         "in_training_mode",
         InTrainingMode,
-        "changed parameters and buffers afterwards",
+        "changed statistics afterwards",
         "the model is called in the mode it has",
         "Inspect a model with BatchNorm twice. Is its state_dict the same before and after?",
         "the section «Looking without touching» in this chapter",
@@ -323,7 +323,7 @@ misconceptions = (
     _misconception(
         "everybody_trains_afterwards",
         EverybodyTrainsAfterwards,
-        "changed modes afterwards",
+        "changed modes afterwards, where one norm is frozen",
         "the model's own mode is given to every module at the end",
         "Somebody froze one BatchNorm by leaving it in eval mode while the rest trains. What mode has it after your "
         "inspection?",
@@ -356,7 +356,7 @@ misconceptions = (
     _misconception(
         "everybodys_hooks_cleared",
         EverybodysHooksCleared,
-        "changed hooks afterwards",
+        "changed hooks afterwards, where somebody has some",
         "all forward hooks are cleared, those of others too",
         "A colleague's recorder is attached to the same layer. Does it still record after your inspection?",
         "chapter 4 on handles: what does each of them stand for?",
