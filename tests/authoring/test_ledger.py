@@ -48,6 +48,7 @@ ROWS = {
         "9.22",
         *("C30", "C31", "C44"),
     },
+    "ch07_model_inspector": {*(f"7.{number}" for number in range(1, 23)), "C32", "A22"},
 }
 
 
