@@ -17,7 +17,9 @@ _ANY_ROWS = {"x": {0: Dim.AUTO}}
 
 
 def _save(model: nn.Module, example: Tensor, path: str, **options: Any) -> None:
-    torch.export.save(export(copy.deepcopy(model).eval(), (example,), **({"dynamic_shapes": _ANY_ROWS} | options)), path)
+    torch.export.save(
+        export(copy.deepcopy(model).eval(), (example,), **({"dynamic_shapes": _ANY_ROWS} | options)), path
+    )
 
 
 def _load(path: str) -> nn.Module:
@@ -101,7 +103,7 @@ misconceptions = (
         (_save_in_training, _load),
         "output for the example",
         "the program is written as the model works in training",
-        "In which mode was the model at the moment of the export, and what do Dropout and BatchNorm do in the program?",
+        "In which mode was the model at the moment of the export, and what does Dropout do in the program?",
         "the section 'A program has one mode' in this chapter",
     ),
     _misconception(

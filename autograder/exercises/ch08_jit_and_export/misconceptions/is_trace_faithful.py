@@ -48,9 +48,7 @@ def _by_values(model: nn.Module, example: Tensor, others: list[Tensor]) -> bool:
 
 
 def _nan_differs(model: nn.Module, example: Tensor, others: list[Tensor]) -> bool:
-    return _compared(
-        model, example, others, lambda one, other: one.shape == other.shape and torch.allclose(one, other)
-    )
+    return _compared(model, example, others, lambda one, other: one.shape == other.shape and torch.allclose(one, other))
 
 
 def _as_it_comes(model: nn.Module, example: Tensor, others: list[Tensor]) -> bool:
@@ -89,7 +87,9 @@ def _first_decides(model: nn.Module, example: Tensor, others: list[Tensor]) -> b
     return _compared(model, example, others[:1], _alike)
 
 
-def _misconception(name: str, part: Callable, rejected_by: str, summary: str, question: str, read: str) -> Misconception:
+def _misconception(
+    name: str, part: Callable, rejected_by: str, summary: str, question: str, read: str
+) -> Misconception:
     return Misconception(name, summary, question, read, rejected_by, (part,))
 
 

@@ -146,7 +146,9 @@ def _in_a_wrapper(model: nn.Module, example: Tensor) -> ExportedProgram:
     return _remembered(_wrapped, model, _two_rows(example), dynamic_shapes=_ANY_ROWS)
 
 
-def _misconception(name: str, part: Callable, rejected_by: str, summary: str, question: str, read: str) -> Misconception:
+def _misconception(
+    name: str, part: Callable, rejected_by: str, summary: str, question: str, read: str
+) -> Misconception:
     return Misconception(name, summary, question, read, rejected_by, (part,))
 
 
