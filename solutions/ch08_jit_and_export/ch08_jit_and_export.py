@@ -173,8 +173,8 @@ print("says it is training:", trace.training, "| zeros:", int((trace(torch.ones(
 # %% [markdown]
 # The flag moved, the program did not: `training` was read once, while the trace was made.
 #
-# You may read that tracing "runs your model once". Count it. The module below keeps count in a buffer, the way
-# chapter 3 recommends.
+# You may read that tracing "runs your model once". Count it. The module below counts twice: in a plain list, which only
+# Python can do, and in a buffer, the way chapter 3 recommends. Look at how far the two are apart.
 
 # %%
 class Counts(nn.Module):
@@ -183,31 +183,37 @@ class Counts(nn.Module):
         self.register_buffer("calls", torch.tensor(0))
 
     def forward(self, x):
+        python_runs.append(1)
         self.calls += 1
         return x * 2
 
 
-counting = Counts()
+python_runs, counting = [], Counts()
 trace, _ = traced_with(counting, torch.ones(2))
-print("calls while tracing:", counting.calls.item())
+print("Python runs:", len(python_runs), "| buffer:", counting.calls.item())
 trace(torch.ones(2))
-print("after one call of the trace:", counting.calls.item())
+print("Python runs:", len(python_runs), "| buffer:", counting.calls.item(), "after one call of the trace")
 
 # %% [markdown]
-# Three runs: one to record, two more to check the record (`check_trace=True` is the default, and it checks with the
-# *same* example, which is why it finds no forgotten branch). And the last line shows a second thing to know: the
-# trace has no buffers and no weights of its own. It counts in the tensors of your model.
+# Your Python ran three times: once to record, once for the answer to compare with, once to record again. The two records
+# ran once each, and both hold the `+= 1`, which makes five. All this is the check that is on by default
+# (`check_trace=True`). It uses the *same* example, which is why it finds no forgotten branch.
+#
+# The last line shows a second thing to know. The trace is no Python any more, so the list stands still; but it has no
+# buffers and no weights of its own. It counts in the tensors of your model.
 #
 # Some things cannot be noted at all. A trace maps tensors to tensors; what else you return is refused. Here is a helper
-# for the rest of the chapter: it runs something and, if it raises, prints the type and the first line.
+# for the rest of the chapter: it runs something and, if it raises, prints the type and the first line, or the
+# first line that holds a certain word.
 
 # %%
-def told(action):
+def told(action, word=""):
     with contextlib.redirect_stderr(io.StringIO()):
         try:
             return action()
         except Exception as error:
-            print(type(error).__name__, "|", str(error).strip().splitlines()[0][:78])
+            line = next(line for line in str(error).strip().splitlines() if word in line)
+            print(type(error).__name__, "|", line.strip()[:78])
 
 
 class Labels(nn.Module):
@@ -485,45 +491,66 @@ steps(program)
 print([program.module()(torch.tensor([value])).item() for value in (2.0, -3.0)])
 
 # %% [markdown]
-# The decision is in the list, each branch is a list of its own, and only the chosen one runs. It works outside of an
-# export as well, so that you can write your model this way from the start. Three rules come with it. Predict the first.
-
-# %%
-predict("ch08-uneven")
-
-# %% [markdown]
-# One branch returns all rows, the other only the first. Look at the refusal.
-
-# %%
-class Uneven(nn.Module):
-    def forward(self, x):
-        return torch.cond(x.sum() > 0, lambda t: t * 2, lambda t: t[:1], (x,))
-
-
-told(lambda: export(Uneven(), (torch.ones(3),)))
-
-# %% [markdown]
-# Whoever reads the result must know its shape without knowing the branch, so both branches return the same structure,
-# shapes and dtypes. Our two heads, with 5 and 20 columns, cannot share one `torch.cond`: they are two programs.
+# The decision is in the list, each branch is a list of its own, and only the chosen one runs. (The last line takes the
+# result out of a tuple.) It works outside of an export as well, so that you can write your model this way from the
+# start.
 #
-# The second rule: the condition must be something that the program can compute. A Python bool is decided on the spot,
-# with a warning. A size counts as computable when it is free, and then `torch.cond` even sees a single row.
+# So write the model of the first page this way: the condition is the number of rows, the functions are the two heads. One
+# returns 5 columns, the other 20. What will export say to that?
 
 # %%
-class BySize(nn.Module):
-    def forward(self, x):
-        return torch.cond(x.shape[0] > 1, lambda t: t * 2, lambda t: -t, (x,))
-
-
-with warnings.catch_warnings(record=True) as caught_here:
-    warnings.simplefilter("always")
-    steps(export(BySize(), (torch.ones(3),)))
-print("|", str(caught_here[0].message).split(".")[0])
-program = export(BySize(), (torch.ones(3),), dynamic_shapes={"x": {0: Dim.AUTO}})
-print(program.module()(torch.ones(1)).tolist(), program.module()(torch.ones(2)).tolist())
+predict("ch08-two-widths")
 
 # %% [markdown]
-# The third is about cost. `torch.where` exports too, and chooses by values, but both sides are computed every time.
+# Eight rows are shown, rows are free. Try one, two and eight, and look at the ranges: which of them is new?
+
+# %%
+class TwoHeadsInside(TwoHeads):
+    def forward(self, x):
+        return torch.cond(x.shape[0] > self.limit, self.large, self.small, (x,))
+
+
+program = export(TwoHeadsInside(limit=1), (rows,), dynamic_shapes={"x": {0: Dim.AUTO}})
+print([tuple(program.module()(torch.randn(count, 10)).shape) for count in (1, 2, 8)])
+print([str(sizes) for sizes in program.range_constraints.values()])
+
+# %% [markdown]
+# The bug of the first page is mended: the right head for every number of rows, a single one included, in one program. The
+# width of the result depends on the branch, so it became a size that is known when the program runs, from 5 to 20.
+#
+# `torch.cond` is still young, and its documentation asks for branches of one shape. Your torch is more lenient, as you
+# have just seen, so write a test where you rely on it. What must agree in any case is the structure, the number
+# of axes and the dtype. And no branch may hand back its input as it is. Look at the two refusals; for once the reason
+# is not in the first line.
+
+# %%
+class Refused(nn.Module):
+    def __init__(self, otherwise):
+        super().__init__()
+        self.otherwise = otherwise
+
+    def forward(self, x):
+        return torch.cond(x.sum() > 0, lambda t: t * 2, self.otherwise, (x,))
+
+
+told(lambda: export(Refused(lambda t: t.sum()), (torch.ones(3),)), "same dim")
+told(lambda: export(Refused(lambda t: t), (torch.ones(3),)), "Encountered")
+
+# %% [markdown]
+# The first message is about axes, one against none. The second says "aliasing": input and output would be one tensor, and
+# `t.clone()` is the way out.
+#
+# The condition has to be something that the program can compute. If rows are *not* free, `x.shape[0] > 1` is a plain
+# Python bool, and then one branch is taken on the spot. This time somebody says so.
+
+# %%
+with warnings.catch_warnings(record=True) as noted:
+    warnings.simplefilter("always")
+    steps(export(TwoHeadsInside(limit=1), (rows,)))
+print(str(noted[0].message).split(". If")[0])
+
+# %% [markdown]
+# One last remark is about cost. `torch.where` exports too, and chooses by values, but both sides are computed every time.
 # For two cheap expressions that is fine. For two networks it is twice the work.
 #
 # And what about a choice that is no tensor at all, the name of a head? Export takes the Python value as a fact and

@@ -43,6 +43,11 @@ ROWS = {
         *(f"C{number}" for number in range(24, 29)),
         *("A2", "A3", "A24"),
     },
+    "ch08_jit_and_export": {
+        *(f"8.{number}" for number in range(1, 27)),
+        *(f"C{number}" for number in range(37, 43)),
+        *("A18", "A19"),
+    },
 }
 
 

@@ -110,8 +110,9 @@ def situations(x: Tensor, side: float, device: str) -> list[Situation]:
     """Return every situation for positive rows ``x`` (two or more) and the side, 1 or -1, on which examples lie."""
     features = x.shape[1]
     here, there = side * x, -side * x
+    pictures = torch.stack([here, there], 1)
     models = [
-        Situation("a model without a branch", nn.Sequential(nn.Linear(features, 4), nn.Tanh()), here, [there, here[:1]]),
+        Situation("a model without a branch", nn.Sequential(nn.Linear(features, 4), nn.Tanh()), here, [there]),
         Situation("an if on the number of rows", BySize(features), here[:1], [here[:1], here]),
         Situation("an if on the values", BySign(), here, [there, here]),
         Situation("an if that all inputs answer alike", BySign(), here, [2 * here, 3 * here]),
@@ -122,7 +123,7 @@ def situations(x: Tensor, side: float, device: str) -> list[Situation]:
         Situation("dropout", nn.Sequential(nn.Linear(features, 32), nn.Dropout(0.5)), here, [there]),
         Situation("only the last input parts", BySign(), here, [here, 2 * here, there]),
         Situation("a model that counts its calls", Counting(features), here, [here, there]),
-        Situation("a trace that raises", Flattening(features), torch.cat([here, there], 1), [here.view(-1, 1, features).expand(-1, 2, -1)]),
+        Situation("a trace that raises", Flattening(features), torch.cat([here, there], 1), [pictures]),
         Situation("a model that cannot be traced", Labelled(), here, [here]),
-    ]  # fmt: skip
+    ]
     return [entry._replace(model=entry.model.to(device)) for entry in models]

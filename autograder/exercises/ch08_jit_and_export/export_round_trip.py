@@ -129,7 +129,7 @@ card = Card(
 
 hints = Hints(
     question=(
-        "Three things cannot be changed any more once the program is written: what are they? And if you try the program "
+        "Which decisions are fixed once the program is made: branches, sizes, and what else? And if you try the program "
         "before you save it, whose counter moves?"
     ),
     template=(

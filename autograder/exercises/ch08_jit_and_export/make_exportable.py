@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import torch
 from torch import Tensor, nn
 from torch.export import ExportedProgram
 
@@ -86,7 +85,7 @@ def _reference(model: nn.Module, example: Tensor) -> _InPython:
 
 card = Card(
     goal="Turn a model with an `if` into a program that decides for itself and takes any number of rows.",
-    may_change="the bodies of `ExportableRouter.forward` and `make_exportable`, and you may add to both; signatures stay",
+    may_change="`ExportableRouter` and the body of `make_exportable`; `Router` and the signatures stay",
     specification=(
         "`make_exportable(model, example)` takes a `Router` and a tensor of rows, and returns an `ExportedProgram`",
         "the program answers as the model does in eval mode, on both sides of the `if`",
