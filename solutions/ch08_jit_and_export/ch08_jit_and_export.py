@@ -203,8 +203,8 @@ print("Python runs:", len(python_runs), "| buffer:", counting.calls.item(), "aft
 # buffers and no weights of its own. It counts in the tensors of your model.
 #
 # Some things cannot be noted at all. A trace maps tensors to tensors; what else you return is refused. Here is a helper
-# for the rest of the chapter: it runs something and, if it raises, prints the type and the first line, or the
-# first line that holds a certain word.
+# for the rest of the chapter: it runs something and, if it raises, prints the type and the first line, or
+# the part of the message that begins with certain words.
 
 # %%
 def told(action, word=""):
@@ -213,7 +213,7 @@ def told(action, word=""):
             return action()
         except Exception as error:
             line = next(line for line in str(error).strip().splitlines() if word in line)
-            print(type(error).__name__, "|", line.strip()[:78])
+            print(type(error).__name__, "|", line[line.index(word) :].strip()[:78])
 
 
 class Labels(nn.Module):
@@ -533,7 +533,7 @@ class Refused(nn.Module):
         return torch.cond(x.sum() > 0, lambda t: t * 2, self.otherwise, (x,))
 
 
-told(lambda: export(Refused(lambda t: t.sum()), (torch.ones(3),)), "same dim")
+told(lambda: export(Refused(lambda t: t.sum()), (torch.ones(3),)), "expected same")
 told(lambda: export(Refused(lambda t: t), (torch.ones(3),)), "Encountered")
 
 # %% [markdown]

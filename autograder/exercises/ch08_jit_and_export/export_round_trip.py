@@ -129,8 +129,8 @@ card = Card(
 
 hints = Hints(
     question=(
-        "Which decisions are fixed once the program is made: branches, sizes, and what else? And if you try the program "
-        "before you save it, whose counter moves?"
+        "Which decisions are fixed once the program is made: branches, sizes, and what else? And if you try the "
+        "program before you save it, whose counter moves?"
     ),
     template=(
         "def save_program(model, example, path):\n"
