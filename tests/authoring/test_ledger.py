@@ -49,6 +49,11 @@ ROWS = {
         *("C30", "C31", "C44"),
     },
     "ch07_model_inspector": {*(f"7.{number}" for number in range(1, 23)), "C32", "A22"},
+    "ch08_jit_and_export": {
+        *(f"8.{number}" for number in range(1, 27)),
+        *(f"C{number}" for number in range(37, 43)),
+        *("A18", "A19"),
+    },
 }
 
 
