@@ -126,7 +126,7 @@ card = Card(
     goal="Write one layer that holds each kind of thing a module can hold, every one in its right place.",
     may_change="the bodies of `__init__` and `forward`; helper methods are welcome, the signatures stay",
     specification=(
-        "`forward` maps `(…, in_features)` to `(…, out_features)`: first `x Wᵀ + b`, then a LayerNorm over the last axis",
+        "`forward` maps `(…, in_features)` to `(…, out_features)`: first `x Wᵀ + b`, then the norm",
         "`weight` is a parameter of shape (out, in); it starts normal with standard deviation 1 / √in",
         "`bias` is a parameter that starts at zeros; with `bias=False` the layer keeps an empty parameter slot of that "
         "name: no key in the file, a plain tensor assigned to it is refused, an `nn.Parameter` is taken and used",
@@ -186,6 +186,5 @@ exercise = Exercise(
         "keys missing on reload": 0.5,
     },
     forbidden_classes=(nn.Linear,),
-    forbidden_code=("torch.nn.modules.linear.Linear",),
     compared_with="a layer that puts everything in its place",
 )

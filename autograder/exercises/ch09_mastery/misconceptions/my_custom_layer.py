@@ -175,7 +175,7 @@ misconceptions = (
         "bias_of_frozen_zeros",
         "parameters()",
         "without a bias the layer keeps one of zeros",
-        "Print the keys of your layer's `state_dict()` with `bias=False`. What would a colleague conclude from them?",
+        "Print the keys of the `state_dict()` of your layer without a bias. What would a colleague conclude from them?",
         _TEMPLATE,
     ),
     _misconception(
