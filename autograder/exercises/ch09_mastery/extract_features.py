@@ -133,7 +133,7 @@ card = Card(
         "a tuple, its first entry counts",
         "the values are those that the layer returned, even if the next layer writes over them",
         "the features ask for no gradient, and an ordinary head can be trained on them afterwards",
-        "afterwards every part of the model is in the mode it had (they may differ from part to part), with the buffers "
+        "afterwards every part of the model is in the mode it had (each has its own), with the buffers "
         "and gradients it had, and without your hook: also when the model raised",
         "an unknown path raises `AttributeError`",
     ),
