@@ -130,7 +130,7 @@ card = Card(
         "`layer` is an `nn.Linear`, `nn.Conv1d` or `nn.Conv2d`; a channel is one entry of axis 0 of its weight",
         "the `round(amount · channels)` channels whose weights have the smallest L2 norm are pruned: exactly so many, "
         "also when norms are equal",
-        "a pruned channel's output no longer depends on the input: what is left of it is its bias, which is not touched",
+        "a pruned channel's output no longer depends on the input: what is left is its bias, which is not touched",
         "it stays so in every later forward, whatever an optimizer that was made before does between them; the other "
         "channels go on learning with that same optimizer",
         "the rule belongs to the layer: a deep copy obeys it too, and trains without touching the original",
