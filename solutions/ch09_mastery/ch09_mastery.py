@@ -215,8 +215,26 @@ for clip in (nn.utils.clip_grad_value_, nn.utils.clip_grad_norm_):
 predict("ch09-two-hooks")
 
 # %% [markdown]
-# Two backward passes without `zero_grad()`, with gradients 3 and 5. Each hook prints what it is handed, and what is in
-# `.grad` at that moment.
+# Two backward passes without `zero_grad()`, with gradients 3 and 5, and the limit 4. Look at what is left in `.grad`.
+
+# %%
+def clamp_contribution(gradient):
+    return gradient.clamp(-4, 4)
+
+
+def clamp_sum(parameter):
+    parameter.grad.clamp_(-4, 4)
+
+
+for kind, hook in {"register_hook": clamp_contribution, "register_post_accumulate_grad_hook": clamp_sum}.items():
+    weight = torch.zeros(1, requires_grad=True)
+    getattr(weight, kind)(hook)
+    (3.0 * weight).sum().backward()
+    (5.0 * weight).sum().backward()
+    print(kind, "|", weight.grad.item())
+
+# %% [markdown]
+# 7 is above the limit. To see why, let each hook print what it is handed, and what is in `.grad` at that moment.
 
 # %%
 for kind in ("register_hook", "register_post_accumulate_grad_hook"):
@@ -379,13 +397,13 @@ print("one number a channel:", tuple(strengths.shape))
 # %%
 for channels in (10, 16, 3):
     ranked = torch.arange(float(channels))
-    print(channels, "channels | pruned:", int((ranked <= ranked.quantile(0.2)).sum()), "| asked:", 0.2 * channels)
+    print(channels, "channels | pruned:", int((ranked <= ranked.quantile(0.2)).sum()), "| a fifth:", round(0.2 * channels, 1))
 equal = torch.ones(10)
 print("10 equal ones | pruned:", int((equal <= equal.quantile(0.2)).sum()))
 
 # %% [markdown]
-# A quarter of sixteen, a third of three, and the whole layer when all are equal: a threshold answers another question
-# than "how many". Choose a number of channels instead, and take that many.
+# Two of ten is right, four of sixteen is a quarter, and of ten equal ones nothing is left: a threshold answers another
+# question than "how many". Choose a number of channels instead, rounded, and take that many.
 #
 # ### Zero is not for ever
 #
@@ -534,7 +552,7 @@ predict("ch09-position")
 
 # %%
 def two_weights(*names):
-    return nn.ParameterDict({name: nn.Parameter(torch.zeros(1)) for name in names})
+    return nn.ParameterDict([(name, nn.Parameter(torch.zeros(1))) for name in names])
 
 
 first, second = two_weights("a", "b"), two_weights("b", "a")
@@ -645,7 +663,7 @@ print("copy:", trial.running_mean.item(), "| patient:", ward.running_mean.item()
 # %% nbgrader={"grade": false, "grade_id": "sick_model", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def my_diagnosis():
     ### BEGIN SOLUTION
-    found = {"leaked_hook": ["blocks.0.drop"], "unregistered": ["adapters"], "untied": ["blocks.1.linear.weight"]}
+    found = {"leaked_hook": ["blocks.0.norm"], "unregistered": ["adapters"], "untied": ["blocks.1.linear.weight"]}
     return "ada", found
     ### END SOLUTION
 
@@ -702,11 +720,12 @@ for name, function in candidates.items():
 predict("ch09-false-alarm")
 
 # %% [markdown]
-# Two right ways to average ten values of 0.1, held against each other with `==`.
+# Two right layers add the same three numbers, each in its own order. Look at both answers.
 
 # %%
-one_way = sum([0.1] * 10) / 10
-other_way = sum(value / 10 for value in [0.1] * 10)
+one_way = 0.1 + 0.2 + 0.3
+other_way = 0.3 + 0.2 + 0.1
+print(one_way, other_way)
 print("equal:", one_way == other_way, "| close:", abs(one_way - other_way) < 1e-12)
 
 # %% [markdown]
@@ -792,16 +811,12 @@ for row in greys[4].view(8, 8).tolist():
 # above and enter them here. What is still to be written is replaced by torch's own, and the cell says so.
 
 # %%
-def your_own(own, spare):
-    try:
-        own(4, 4) if own is MyCustomLayer else own()
-        return own
-    except NotImplementedError:
-        print(own.__name__, "is still to be written:", spare.__name__, "takes its place")
-        return spare
-
-
-Layer = your_own(MyCustomLayer, nn.Linear)
+try:
+    MyCustomLayer(4, 4)
+    Layer = MyCustomLayer
+except NotImplementedError:
+    print("MyCustomLayer is still to be written: nn.Linear takes its place")
+    Layer = nn.Linear
 Norm, Dropout = nn.BatchNorm1d, nn.Dropout  # yours of chapter 3, once they are pasted in
 
 # %% [markdown]

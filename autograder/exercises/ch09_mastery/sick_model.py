@@ -28,7 +28,7 @@ def cases(seed: int, device: str) -> list[Case]:
     for number, indices in enumerate(_WHO_HAS_WHAT):
         variants = {faults[index]: (number + index) % 2 for index in indices}
         plan = make_plan(dice.getrandbits(32), variants, "train" if number % 2 else "eval")
-        name = f"patient {number + 1}, {len(indices)} faults, {device}"
+        name = f"patient {number}, {len(indices)} faults, {device}" if number else f"a healthy patient, {device}"
         chosen.append(Case(name, seed + number, device, plan=plan, first=number == 0))
     return chosen
 
