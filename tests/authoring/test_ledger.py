@@ -54,6 +54,13 @@ ROWS = {
         *(f"C{number}" for number in range(37, 43)),
         *("A18", "A19"),
     },
+    "ch09_mastery": {
+        "9.1",
+        *(f"9.{number}" for number in range(3, 16)),
+        *("9.28", "9.29"),
+        *("C35", "C36"),
+        "A15",
+    },
 }
 
 
