@@ -14,6 +14,7 @@ from autograder.authoring.build import clean_copy, executed, solution_file, sour
 from autograder.authoring.source import card_text, hints_text, read_source
 from autograder.messages import UsageError
 from autograder.registry import chapter_exercises
+from autograder.student import start_page
 
 BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
 
@@ -56,7 +57,10 @@ def test_students_get_their_notebooks_and_no_instructors_file(root: Path) -> Non
     strangers = [
         str(path.relative_to(root))
         for path in (root / "notebooks").rglob("*")
-        if path.is_file() and ".ipynb_checkpoints" not in path.parts and path.name != f"{path.parent.name}.ipynb"
+        if path.is_file()
+        and ".ipynb_checkpoints" not in path.parts
+        and path.name != f"{path.parent.name}.ipynb"
+        and path != root / "notebooks" / start_page.NAME
     ]
     assert strangers == []
 
