@@ -19,7 +19,7 @@ from safetensors import torch as safetensors_of_torch
 from autograder.observe import Observation, Record, Stop
 from autograder.snapshot import LARGEST_TENSOR, Other, Raised, TensorSnapshot
 
-LARGEST_MESSAGE = 32_000_000
+LARGEST_MESSAGE = 8_000_000
 LARGEST_TEXT = 4_000_000
 MOST_VALUES = 100_000
 MOST_TENSORS = 20_000
