@@ -6,6 +6,7 @@ is not a message is dropped.
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import json
 import os
@@ -17,12 +18,13 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from autograder.grading import enclosure
 from autograder.grading.confine import BUBBLEWRAP, LANDLOCK, NAMESPACES
 from autograder.grading.limits import Limits
+from autograder.grading.own_code import parsed
 
 START_SECONDS = 120.0
 GRACE_SECONDS = 4.0
@@ -35,10 +37,21 @@ class SandboxError(RuntimeError):
 
 @dataclass(frozen=True)
 class Preload:
-    """What the warm parent loads before it forks: import statements of the reference solution, and exercises."""
+    """What the warm parent loads before it forks, all of it the instructor's: the code cells of the reference solution,
+    and the exercises that it checks. ``modules`` names what the cells load; None: the parent runs them once to see.
+    """
 
-    imports: tuple[str, ...] = ()
+    cells: tuple[str, ...] = ()
     exercises: tuple[str, ...] = ()
+    modules: tuple[str, ...] | None = None
+
+    @property
+    def imports(self) -> list[str]:
+        """Return the import statements of the cells, one by one."""
+        trees = filter(None, map(parsed, self.cells))
+        statements = (statement for tree in trees for statement in tree.body)
+        found = (ast.unparse(each) for each in statements if isinstance(each, (ast.Import, ast.ImportFrom)))
+        return list(dict.fromkeys(found))
 
 
 @dataclass
@@ -60,6 +73,7 @@ class Sandbox:
         self.notes: list[str] = []
         self.level = ""
         self.language_info: dict[str, Any] = {}
+        self.modules: tuple[str, ...] = ()
         self.started_in = 0.0
         self._process: subprocess.Popen | None = None
         self._control: socket.socket | None = None
@@ -129,23 +143,25 @@ class Sandbox:
         finally:
             theirs.close()
         self._control, self.level = ours, level
-        order = {"imports": self.preload.imports, "exercises": self.preload.exercises}
-        ready = self._ask(json.dumps(order).encode())
+        ready = self._prepare()
         if ready["threads"] != 1:
             raise SandboxError(f"the warm parent has {ready['threads']} threads, so that it cannot be forked safely.")
         self.notes.extend(f"Not loaded in advance: {line}" for line in ready["missing"])
         self.language_info = ready["language_info"]
+        self.modules = tuple(ready["modules"])
         self.started_in = time.perf_counter() - began
 
-    def _ask(self, message: bytes) -> dict[str, Any]:
+    def _prepare(self) -> dict[str, Any]:
+        preload = self.preload
+        order = {**asdict(preload), "imports": preload.imports}
         assert self._control is not None
-        try:
+        with tempfile.TemporaryFile() as file, contextlib.suppress(OSError, ValueError):
+            file.write(json.dumps(order).encode())
+            file.seek(0)
             self._control.settimeout(START_SECONDS)
-            self._control.sendall(message)
+            socket.send_fds(self._control, [b"order"], [file.fileno()])
             if answer := self._control.recv(1_000_000):
                 return json.loads(answer)
-        except (OSError, ValueError):
-            pass
         raise SandboxError(f"the worker did not start: {self._last_words()}")
 
     def _last_words(self) -> str:

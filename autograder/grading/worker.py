@@ -13,6 +13,7 @@ import base64
 import contextlib
 import fcntl
 import gc
+import importlib
 import json
 import os
 import random
@@ -32,6 +33,8 @@ from autograder.grading.confine import NAMESPACES, WORK_FOLDER
 from autograder.grading.limits import Limits
 
 LARGEST_REQUEST = 1_000_000
+TRIAL_SECONDS = 30
+_NEVER_EARLY = ("matplotlib_inline.backend_inline", "__mp_main__", "__main__", "debugpy", "_pydev", "pydevd")
 _STATE_OF_TORCH: list[Any] = []
 
 
@@ -46,7 +49,9 @@ def main() -> None:
     # Nobody waits for the guards: the kernel may forget them at once.
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    order = json.loads(control.recv(LARGEST_REQUEST))
+    _, (descriptor,), _, _ = socket.recv_fds(control, LARGEST_REQUEST, 1)
+    with os.fdopen(descriptor, encoding="utf-8") as file:
+        order = json.load(file)
     control.sendall(json.dumps(prepare(order)).encode())
     while True:
         data, descriptors, _, _ = socket.recv_fds(control, LARGEST_REQUEST, 2)
@@ -72,12 +77,21 @@ def prepare(order: dict[str, Any]) -> dict[str, Any]:
             missing.append(f"{statement}: {type(error).__name__}: {error}")
     _warm_up(order["exercises"])
     kernel = make_kernel()
+    loaded = order.get("modules")
+    if loaded is None and order["cells"]:
+        loaded = _modules_of(order["cells"])
+    for name in loaded or []:
+        with contextlib.suppress(Exception):
+            importlib.import_module(name)
+    import tornado.ioloop  # noqa: F401 - what every fork would load first
+
     gc.collect()
     gc.freeze()
     threads = len(os.listdir("/proc/self/task")) if os.path.isdir("/proc/self/task") else 1
     return {
         "language_info": kernel.language_info,
         "missing": missing,
+        "modules": loaded or [],
         "threads": threads,
         "seconds": time.perf_counter() - began,
         "landlock": confine.landlock_version(),
@@ -100,6 +114,38 @@ def _warm_up(exercises: Sequence[str]) -> None:
         reference_records(name, 0, "cpu")
         load_exercise(name)
     reference_records.cache_clear()
+
+
+def _modules_of(cells: Sequence[str]) -> list[str]:
+    """Run the reference solution once in a fork, and return the modules that it loads on its way.
+
+    Much is imported only when something is first used. What no fork may inherit is left out: a backend of matplotlib
+    that is loaded too early shows no figures.
+    """
+    from autograder.grading.kernel import LineKernel, serve_cells
+
+    readable, writable = os.pipe()
+    before = set(sys.modules)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    child = os.fork()
+    if child == 0:
+        try:
+            signal.alarm(TRIAL_SECONDS)
+            os.close(readable)
+            os.chdir(tempfile.mkdtemp(prefix="trial-"))
+            waiting = [{"id": "trial", "source": source} for source in reversed(cells)]
+            serve_cells(LineKernel.instance(), lambda: waiting.pop() if waiting else None, lambda message: None)
+            names = [name for name in sys.modules if name not in before and not name.startswith(_NEVER_EARLY)]
+            with os.fdopen(writable, "w") as out:
+                json.dump(names, out)
+        finally:
+            os._exit(0)
+    os.close(writable)
+    with os.fdopen(readable) as said:
+        text = said.read()
+    os.waitpid(child, 0)
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    return json.loads(text) if text else []
 
 
 def _null(descriptor: int) -> None:
