@@ -187,8 +187,9 @@ def seccomp_is_there() -> bool:
     return True
 
 
-def refuse_calls(alone: bool) -> None:
-    """Load a seccomp filter that refuses what reaches beyond the process. ``alone``: no PID namespace hides others.
+def refuse_calls(alone: bool, loopback: bool = False) -> None:
+    """Load a seccomp filter that refuses what reaches beyond the process. ``alone``: no PID namespace hides others;
+    ``loopback``: the namespace has no network but its own, which a Jupyter kernel needs.
 
     Raises ConfinementError where libseccomp is missing or the kernel refuses.
     """
@@ -211,7 +212,8 @@ def refuse_calls(alone: bool) -> None:
         add(absent, name)
     for flag in _NAMESPACE_FLAGS:
         add(refuse, "clone", seccomp.Arg(0, seccomp.MASKED_EQ, flag, flag))
-    add(refuse, "socket", seccomp.Arg(0, seccomp.NE, _AF_UNIX))
+    if not loopback:
+        add(refuse, "socket", seccomp.Arg(0, seccomp.NE, _AF_UNIX))
     add(refuse, "ioctl", seccomp.Arg(1, seccomp.EQ, _TIOCSTI))
     add(refuse, "prctl", seccomp.Arg(0, seccomp.EQ, _PR_SET_PDEATHSIG))
     if alone:

@@ -31,7 +31,7 @@ if os.geteuid() == 0:
     os.setgroups([])
     os.setresgid(user, user, user)
     os.setresuid(user, user, user)
-os.execv(sys.executable, [sys.executable, "-s", "-P", "-m", "autograder.grading.worker"])
+os.execv(sys.executable, [sys.executable, "-s", "-P", "-m", sys.argv[2]])
 """
 
 
@@ -76,7 +76,7 @@ def _covered(path: str) -> bool:
 
 
 @functools.cache
-def readable(level: str) -> list[str]:
+def readable() -> list[str]:
     """Return every path that a submission's process may read below."""
     etc = [f"/etc/{name}" for name in _ETC]
     paths = [*_SYSTEM, *etc, *_OTHER, *_python_folders(), *_course_packages()]
@@ -110,9 +110,14 @@ def _is_prefix(folder: str) -> bool:
     )
 
 
-def command(level: str, limits: Limits) -> tuple[list[str], dict[str, str]]:
-    """Return the command and environment of a worker. Raises EnclosureError where the level cannot be had."""
-    inner = [sys.executable, "-I", "-S", "-c", _START, str(UNPRIVILEGED)]
+def command(
+    level: str, limits: Limits, module: str = "autograder.grading.worker", cuda: bool = False
+) -> tuple[list[str], dict[str, str]]:
+    """Return the command and environment of a worker. Raises EnclosureError where the level cannot be had.
+
+    ``cuda`` lets the worker see NVIDIA's devices.
+    """
+    inner = [sys.executable, "-I", "-S", "-c", _START, str(UNPRIVILEGED), module]
     if level == LANDLOCK:
         if os.geteuid() == 0 and not _others_may_enter(os.path.realpath(sys.executable)):
             raise EnclosureError("started as root, with an interpreter in a folder that no other user may enter.")
@@ -120,7 +125,13 @@ def command(level: str, limits: Limits) -> tuple[list[str], dict[str, str]]:
     program = shutil.which("bwrap")
     if program is None:
         raise EnclosureError("the program bwrap is missing (on Debian: apt-get install bubblewrap).")
-    return [program, *_arguments(limits), *inner], environment()
+    devices = [str(path) for path in Path("/dev").glob("nvidia*")] if cuda else []
+    return [
+        program,
+        *_arguments(limits),
+        *(f for path in devices for f in ("--dev-bind", path, path)),
+        *inner,
+    ], environment()
 
 
 def _others_may_enter(path: str) -> bool:
@@ -142,7 +153,7 @@ def _arguments(limits: Limits) -> list[str]:
     made.add("--proc", "/proc", "--dev", "/dev")
     for folder, size in (("/tmp", limits.disk), ("/dev/shm", limits.disk)):
         made.add("--perms", "1777", "--size", str(size), "--tmpfs", folder)
-    for path in readable("")[0:]:
+    for path in readable():
         if path not in _SYSTEM:
             made.bind(path)
     made.add("--chdir", "/")

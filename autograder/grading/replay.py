@@ -97,7 +97,7 @@ def _is_reply(reply: dict[str, Any]) -> bool:
 
 
 def as_kernel_message(message: dict[str, Any], name: str) -> dict[str, Any] | None:
-    """Return a line from the sandbox in the form that nbclient takes, or None when its parts are not what they should."""
+    """Return a line from the sandbox in the form that nbclient takes, or None when its parts are not as they should."""
     kind, content = message["type"], message["content"]
     if kind in _OUTPUTS and not _is_output(kind, content):
         return None

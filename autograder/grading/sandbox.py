@@ -87,6 +87,10 @@ class Sandbox:
     def __exit__(self, *details: object) -> None:
         self.close()
 
+    def is_alive(self) -> bool:
+        """Whether the parent still runs."""
+        return self._process is not None and self._process.poll() is None
+
     def close(self) -> None:
         """End the parent and everything it started."""
         if self._control is not None:
@@ -189,7 +193,7 @@ class Sandbox:
         ours, theirs = socket.socketpair()
         channel, guard = socket.socketpair()
         try:
-            request = {"limits": self.limits.as_dict(), "level": self.level, "readable": enclosure.readable(self.level)}
+            request = {"limits": self.limits.as_dict(), "level": self.level, "readable": enclosure.readable()}
             try:
                 assert self._control is not None
                 socket.send_fds(self._control, [json.dumps(request).encode()], [theirs.fileno(), guard.fileno()])
