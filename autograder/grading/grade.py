@@ -37,6 +37,7 @@ class Settings:
     sandbox: str = "auto"
     store: str | None = None
     force: bool = False
+    cold: bool = False
 
 
 @dataclass(frozen=True)
@@ -156,7 +157,7 @@ def execute_and_judge(
         with contextlib.suppress(KeyError, TypeError, ValueError):
             judged = [Judgement(**{**entry, "differing": tuple(entry["differing"])}) for entry in found["judgements"]]
             return nbformat.from_dict(found["notebook"]), judged, found["unfinished"], found["usage"], True, key
-    if settings.sandbox == NONE or "cuda" in settings.devices:
+    if settings.cold or settings.sandbox == NONE or "cuda" in settings.devices:
         from autograder.grading.cold import run_cold
 
         notebook, unfinished, usage = run_cold(notebook, files, ticket, settings.limits, settings.sandbox)
