@@ -56,4 +56,3 @@ c.Autograde.autograde_preprocessors = [
 # A deleted check cell comes back empty-handed instead of staying without a score for ever.
 c.OverwriteCells.add_missing_cells = True
 c.ExecuteForGrading.timeout = 60
-c.ExecuteForGrading.shutdown_kernel = "immediate"

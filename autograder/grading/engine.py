@@ -227,6 +227,8 @@ class Engine:
             self._tell(Outcome(student, "failed", f"grading it failed ({type(error).__name__}: {error})."))
             return
         self.report.note(*result.notes)
+        if result.environment != environment_digest():
+            self.report.note("A worker has other versions of torch or of this course than this machine.")
         judgements = [asdict(each) for notebook in result.notebooks for each in notebook.judgements]
         outcome = Outcome(student, "failed", result.problem or "", judgements=judgements, seconds=result.seconds)
         outcome.replayed = bool(result.notebooks) and all(notebook.replayed for notebook in result.notebooks)
@@ -255,9 +257,7 @@ class Engine:
         self.report.outcomes.extend(Outcome(student, "left") for student in students if student not in known)
 
 
-def verify(
-    engine: Engine, executor: Executor, students: Sequence[str]
-) -> list[dict[str, Any]]:
+def verify(engine: Engine, executor: Executor, students: Sequence[str]) -> list[dict[str, Any]]:
     """Grade these submissions again on cold kernels and return, for each, in what it differs from the warm result."""
     from autograder.grading.sameness import differences
 

@@ -6,9 +6,11 @@ It runs in any process on any machine, and touches neither the gradebook nor the
 from __future__ import annotations
 
 import contextlib
+import hashlib
+import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +23,7 @@ from autograder.grading.confine import NONE
 from autograder.grading.judge import Judgement, Ticket, judge_notebook
 from autograder.grading.limits import Limits
 from autograder.grading.sandbox import Sandbox, SandboxError
-from autograder.grading.store import Store, key_of
+from autograder.grading.store import Store, environment_digest, key_of
 
 LARGEST_NOTEBOOK = 50_000_000
 
@@ -71,11 +73,14 @@ class Graded:
     notebooks: list[GradedNotebook] = field(default_factory=list)
     problem: str | None = None
     seconds: float = 0.0
+    environment: str = field(default_factory=environment_digest)
     notes: list[str] = field(default_factory=list)
 
 
 _sandboxes: dict[Any, Sandbox] = {}
 _steps: dict[str, Steps] = {}
+# Executors with threads exist (Dask's workers have them): everything but waiting for the sandbox happens one at a time.
+_one_at_a_time = threading.RLock()
 
 
 def grade(settings: Settings, submission: Submission) -> Graded:
@@ -85,7 +90,8 @@ def grade(settings: Settings, submission: Submission) -> Graded:
     """
     began = time.perf_counter()
     result = Graded(submission.student)
-    steps = _steps_of(settings.assignment)
+    with _one_at_a_time:
+        steps = _steps_of(settings.assignment)
     store = Store(Path(settings.store)) if settings.store else None
     for name in sorted(submission.notebooks):
         try:
@@ -128,11 +134,13 @@ def read_notebook(data: bytes) -> NotebookNode:
 def _grade_notebook(
     settings: Settings, submission: Submission, name: str, steps: Steps, store: Store | None, notes: list[str]
 ) -> GradedNotebook:
-    notebook = steps.sanitize(read_notebook(submission.notebooks[name]), name)
+    with _one_at_a_time:
+        notebook = steps.sanitize(read_notebook(submission.notebooks[name]), name)
     executed, judgements, unfinished, usage, replayed, key = execute_and_judge(
         notebook, submission.files, settings, store, notes
     )
-    finished = steps.finish(executed, name)
+    with _one_at_a_time:
+        finished = steps.finish(executed, name)
     nbformat.validate(finished, relax_add_props=True)
     text = nbformat.v4.writes_json(finished)
     marked = new_notebook(cells=[cell for cell in finished.cells if cell.metadata.get("nbgrader")])
@@ -164,11 +172,12 @@ def execute_and_judge(
     else:
         from autograder.grading.replay import run_cells
 
-        sandbox = sandbox_for(settings)
+        with _one_at_a_time:
+            sandbox = sandbox_for(settings)
         if notes is not None:
             notes.extend(note for note in sandbox.notes if note not in notes)
         unfinished, usage = run_cells(notebook, sandbox, list(files), ticket)
-    with one_thread():
+    with _one_at_a_time, one_thread():
         judgements = judge_notebook(notebook, ticket, unfinished)
     if store is not None:
         value = {"notebook": notebook, "unfinished": unfinished, "usage": usage}
@@ -203,7 +212,15 @@ def sandbox_for(settings: Settings) -> Sandbox:
     sandbox = _sandboxes.get(key)
     if sandbox is None or not sandbox.is_alive():
         close_sandboxes()
-        sandbox = _sandboxes[key] = Sandbox(settings.sandbox, settings.assignment.preload, settings.limits)
+        preload = settings.assignment.preload
+        store = Store(Path(settings.store)) if settings.store else None
+        name = hashlib.sha256(f"modules {preload.cells} {environment_digest()}".encode()).hexdigest()
+        if store is not None and (known := store.get(name)) and preload.modules is None:
+            preload = replace(preload, modules=tuple(known["modules"]))
+        sandbox = _sandboxes[key] = Sandbox(settings.sandbox, preload, settings.limits)
+        if store is not None and preload.modules is None:
+            with contextlib.suppress(OSError):
+                store.put(name, {"modules": sandbox.modules})
     return sandbox
 
 
