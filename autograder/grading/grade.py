@@ -141,10 +141,18 @@ def _grade_notebook(
     )
     with _one_at_a_time:
         finished = steps.finish(executed, name)
-    nbformat.validate(finished, relax_add_props=True)
+    _validate(finished)
     text = nbformat.v4.writes_json(finished)
     marked = new_notebook(cells=[cell for cell in finished.cells if cell.metadata.get("nbgrader")])
     return GradedNotebook(name, text + "\n", marked, judgements, unfinished, replayed, usage, key)
+
+
+def _validate(notebook: NotebookNode) -> None:
+    try:
+        nbformat.validate(notebook)
+    except nbformat.ValidationError:
+        # Fields that the format does not know are none of our business, but looking for them takes longer.
+        nbformat.validate(notebook, relax_add_props=True)
 
 
 def execute_and_judge(

@@ -6,6 +6,7 @@ import contextlib
 import fnmatch
 import os
 import shutil
+import warnings
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 from pathlib import Path
@@ -116,7 +117,10 @@ class Writer:
             session.remove()
             session.configure(bind=connection, join_transaction_mode="rollback_only")
             try:
-                yield
+                with warnings.catch_warnings():
+                    # nbgrader builds a submission piece by piece; each commit of its own finds some not yet attached.
+                    warnings.simplefilter("ignore", exc.SAWarning)
+                    yield
             finally:
                 session.remove()
                 session.configure(bind=self.gradebook.engine)

@@ -9,6 +9,7 @@ watches the calls as well, and reports them with its observations.
 from __future__ import annotations
 
 import ast
+import functools
 import inspect
 import sys
 import types
@@ -98,8 +99,12 @@ def _library(path: str) -> Any:
     return found
 
 
+@functools.lru_cache(maxsize=4096)
 def parsed(source: str) -> ast.Module | None:
-    """Return a code cell's syntax tree, magics and shell lines replaced as IPython would, or None."""
+    """Return a code cell's syntax tree, magics and shell lines replaced as IPython would, or None.
+
+    Most cells are the same in every submission; the tree is shared and must not be changed.
+    """
     from IPython.core.inputtransformer2 import TransformerManager
 
     try:

@@ -75,6 +75,7 @@ class Sandbox:
         self.language_info: dict[str, Any] = {}
         self.modules: tuple[str, ...] = ()
         self.started_in = 0.0
+        self.measures_memory = False
         self._process: subprocess.Popen | None = None
         self._control: socket.socket | None = None
         self._log = tempfile.TemporaryFile()
@@ -204,6 +205,8 @@ class Sandbox:
             run = Run(ours, channel, self.limits)
             run.begin(files)
             yield run
+            if self.measures_memory:
+                run.measure()
             run.finish()
         finally:
             for end in (ours, theirs, channel, guard):
@@ -313,6 +316,12 @@ class Run:
         self.dead = why
         self._tell_guard(b"k")
         self.usage = self._hear_guard(GRACE_SECONDS)
+
+    def measure(self) -> None:
+        """Have the guard look how much memory the process holds now; the answer is in ``usage`` at the end."""
+        if not self.dead:
+            self._tell_guard(b"m")
+            self._hear_guard(GRACE_SECONDS)
 
     def finish(self) -> None:
         """Let the process end after its last cell, or end it."""

@@ -157,7 +157,8 @@ def _null(descriptor: int) -> None:
 def guard(request: dict[str, Any], cells: int, channel: int) -> NoReturn:
     """Fork the process that runs the submission, wait for it or for the host's word, and report how it ended.
 
-    The host sends ``i`` to interrupt a cell and ``k``, or nothing at all by closing, to end everything.
+    The host sends ``i`` to interrupt a cell, ``m`` to have its memory measured, and ``k``, or nothing at all by
+    closing, to end everything.
     """
     host = socket.socket(fileno=channel)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
@@ -185,14 +186,19 @@ def guard(request: dict[str, Any], cells: int, channel: int) -> NoReturn:
             os.waitpid(child, 0)
             _report(host, {"failed": failed.decode("utf-8", "replace")})
     host.sendall(b'{"started": true}\n')
-    status, usage = _wait(host, child)
+    status, usage, own = _wait(host, child)
     if level != NAMESPACES:
         _end_descendants()
         shutil.rmtree(folder, ignore_errors=True)
-    code = os.waitstatus_to_exitcode(status)
+    processor = usage.ru_utime + usage.ru_stime + time.process_time()
     _report(
         host,
-        {"exit": code, "processor": usage.ru_utime + usage.ru_stime, "memory": usage.ru_maxrss * 1024},
+        {
+            "exit": os.waitstatus_to_exitcode(status),
+            "processor": processor,
+            "memory": usage.ru_maxrss * 1024,
+            "own": own,
+        },
     )
 
 
@@ -202,23 +208,37 @@ def _report(host: socket.socket, message: dict[str, Any]) -> NoReturn:
     os._exit(0)
 
 
-def _wait(host: socket.socket, child: int) -> tuple[int, resource.struct_rusage]:
-    pidfd = os.pidfd_open(child)
+def _wait(host: socket.socket, child: int) -> tuple[int, resource.struct_rusage, int]:
+    pidfd, own = os.pidfd_open(child), 0
     watched = [host, pidfd]
     while True:
         readable, _, _ = select.select(watched, [], [])
         if pidfd in readable:
             _, status, usage = os.wait4(child, 0)
-            return status, usage
+            return status, usage, own
         word = b""
         with contextlib.suppress(OSError):
             word = host.recv(1)
         if word == b"i":
             os.kill(child, signal.SIGINT)
             continue
+        if word == b"m":
+            own = _own_memory(child)
+            host.sendall(b'{"measured": true}\n')
+            continue
         os.kill(child, signal.SIGKILL)
         if not word:
             watched.remove(host)
+
+
+def _own_memory(process: int) -> int:
+    """Return the bytes that one more such process takes: what it shares with the warm parent is there already."""
+    found = 0
+    with contextlib.suppress(OSError, ValueError), open(f"/proc/{process}/smaps_rollup") as lines:
+        for line in lines:
+            if line.startswith(("Private_Clean:", "Private_Dirty:")):
+                found += int(line.split()[1]) * 1024
+    return found
 
 
 def _end_descendants() -> None:
