@@ -40,7 +40,9 @@ _REFUSED_CALLS = (
     "lookup_dcookie fanotify_init personality migrate_pages move_pages mbind set_mempolicy vmsplice"
 ).split()
 _ENOSYS_CALLS = ("clone3",)
-_OTHER_PROCESS_CALLS = ("kill", "tgkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo", "prlimit64", "sched_setaffinity")
+_OTHER_PROCESS_CALLS = ("prlimit64", "sched_setaffinity", "sched_setscheduler", "sched_setparam", "sched_setattr")
+_SIGNAL_CALLS = ("kill", "tgkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo")
+_LANDLOCK_KEEPS_SIGNALS_IN = 6
 _NAMESPACE_FLAGS = (
     _CLONE_NEWNS,
     _CLONE_NEWUTS,
@@ -151,7 +153,7 @@ def restrict_files(readable: Sequence[str], writable: Sequence[str]) -> None:
 
     read_file = AccessFs.READ_FILE | AccessFs.EXECUTE
     write_file = AccessFs.READ_FILE | AccessFs.WRITE_FILE | AccessFs.TRUNCATE | AccessFs.IOCTL_DEV
-    write_folder = ~(AccessFs.MAKE_CHAR | AccessFs.MAKE_BLOCK | AccessFs.IOCTL_DEV)
+    write_folder = ~(AccessFs.MAKE_CHAR | AccessFs.MAKE_BLOCK)
     rules = Landlock(strict=False)
     for path in readable:
         if os.path.exists(path):
@@ -217,14 +219,17 @@ def refuse_calls(alone: bool, loopback: bool = False) -> None:
     add(refuse, "ioctl", seccomp.Arg(1, seccomp.EQ, _TIOCSTI))
     add(refuse, "prctl", seccomp.Arg(0, seccomp.EQ, _PR_SET_PDEATHSIG))
     if alone:
-        own = os.getpid()
-        for name in _OTHER_PROCESS_CALLS:
-            # 0 means this process for prlimit64 and sched_setaffinity, and its group for kill: it leads its own.
+        own, names = os.getpid(), _OTHER_PROCESS_CALLS
+        if landlock_version() < _LANDLOCK_KEEPS_SIGNALS_IN:
+            # Not even to its own children: a filter cannot tell them from others.
+            names = (*names, *_SIGNAL_CALLS)
+            for name in ("tkill", "pidfd_send_signal"):
+                add(refuse, name)
+        for name in names:
+            # 0 means this process, and its group for kill: it leads its own.
             for relation, value in ((seccomp.GT, own), (seccomp.LT, own)):
                 below = (seccomp.Arg(0, seccomp.GT, 0),) if relation == seccomp.LT else ()
                 add(refuse, name, seccomp.Arg(0, relation, value), *below)
-        for name in ("tkill", "pidfd_send_signal", "pidfd_open", "setsid", "setpgid"):
-            add(refuse, name)
     try:
         calls.load()
     except OSError as error:

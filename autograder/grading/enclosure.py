@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import os
 import shutil
+import subprocess
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -134,6 +135,18 @@ def command(
     ], environment()
 
 
+@functools.cache
+def fresh_proc() -> bool:
+    """Whether bubblewrap may mount a /proc of its own here."""
+    program = shutil.which("bwrap") or "bwrap"
+    user = [] if os.geteuid() == 0 else ["--unshare-user"]
+    trial = [program, *user, "--unshare-pid", "--ro-bind", "/", "/", "--proc", "/proc", "true"]
+    try:
+        return subprocess.run(trial, capture_output=True, timeout=20).returncode == 0
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+
+
 def _others_may_enter(path: str) -> bool:
     return all(os.stat(folder).st_mode & 0o001 for folder in Path(path).parents)
 
@@ -150,7 +163,8 @@ def _arguments(limits: Limits) -> list[str]:
             made.add("--symlink", os.readlink(path), path)
         elif os.path.isdir(path):
             made.add("--ro-bind", path, path)
-    made.add("--proc", "/proc", "--dev", "/dev")
+    # Inside another container a fresh /proc may be refused. Landlock keeps a submission out of either.
+    made.add(*(("--proc", "/proc") if fresh_proc() else ("--bind", "/proc", "/proc")), "--dev", "/dev")
     for folder, size in (("/tmp", limits.disk), ("/dev/shm", limits.disk)):
         made.add("--perms", "1777", "--size", str(size), "--tmpfs", folder)
     for path in readable():

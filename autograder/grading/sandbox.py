@@ -28,7 +28,7 @@ from autograder.grading.own_code import parsed
 
 START_SECONDS = 120.0
 GRACE_SECONDS = 4.0
-_CHUNK = 1 << 16
+_CHUNK = 1 << 18
 
 
 class SandboxError(RuntimeError):
@@ -226,6 +226,7 @@ class Run:
         self.deadline = time.monotonic() + limits.notebook_seconds
         self.dead: str | None = None
         self.usage: dict[str, Any] = {}
+        self.cut = 0
         self._waiting = bytearray()
 
     def begin(self, files: Sequence[tuple[str, bytes]]) -> None:
@@ -249,7 +250,7 @@ class Run:
         """Run one cell and hand over its messages as they come. Says how it ended; never raises for what it does."""
         if self.dead:
             return Ending(dead=self.dead)
-        ending, received, count = Ending(), 0, 0
+        ending, received, count, cut = Ending(), 0, 0, self.cut
         self._send({"id": name, "source": source, "environment": dict(environment), "forget": list(forget)})
         until = min(time.monotonic() + self.limits.cell_seconds, self.deadline)
         while not self.dead:
@@ -279,21 +280,26 @@ class Run:
         if time.monotonic() > self.deadline and not self.dead:
             self.end(f"the notebook took longer than {self.limits.notebook_seconds:.0f} s")
         ending.dead = self.dead
+        ending.dropped = ending.dropped or self.cut > cut
         return ending
 
     def _line(self, until: float) -> bytes | None:
         """Return the next line, or None when the time is over or the process is gone. Too long a line is cut away."""
-        cutting = False
+        cutting, searched = False, 0
         while True:
-            line, newline, rest = self._waiting.partition(b"\n")
-            if newline:
-                self._waiting = rest
+            end = self._waiting.find(b"\n", searched)
+            if end >= 0:
+                line = bytes(self._waiting[:end])
+                del self._waiting[: end + 1]
+                searched = 0
                 if not cutting:
-                    return bytes(line)
+                    return line
                 cutting = False
                 continue
-            if len(self._waiting) > self.limits.output:
-                self._waiting, cutting = bytearray(), True
+            searched = len(self._waiting)
+            if searched > self.limits.output:
+                self._waiting, searched, cutting = bytearray(), 0, True
+                self.cut += 1
             left = until - time.monotonic()
             if left <= 0 or not select.select([self.cells], [], [], left)[0]:
                 return None

@@ -29,13 +29,12 @@ from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from autograder.grading import confine
-from autograder.grading.confine import NAMESPACES, WORK_FOLDER
+from autograder.grading.confine import LANDLOCK, NAMESPACES, WORK_FOLDER
 from autograder.grading.limits import Limits
 
 LARGEST_REQUEST = 1_000_000
 TRIAL_SECONDS = 30
 _NEVER_EARLY = ("matplotlib_inline.backend_inline", "__mp_main__", "__main__", "debugpy", "_pydev", "pydevd")
-_STATE_OF_TORCH: list[Any] = []
 
 
 def main() -> None:
@@ -105,7 +104,6 @@ def _warm_up(exercises: Sequence[str]) -> None:
         return
     import torch
 
-    _STATE_OF_TORCH.append(torch.get_rng_state())
     torch.set_num_threads(1)
     from autograder.evaluation import reference_records
     from autograder.registry import load_exercise
@@ -287,6 +285,8 @@ def _lock_in(limits: Limits, level: str, folder: str, readable: Sequence[str]) -
     own = f"/proc/{os.readlink('/proc/self')}" if os.path.exists("/proc/self") else "/proc/self"
     devices = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"]
     writable = ["/tmp", "/dev/shm"] if level == NAMESPACES else [folder]
+    if level != LANDLOCK:
+        devices += ["/dev/ptmx", "/dev/pts"]  # bubblewrap's own, and not the terminals of the person who grades.
     confine.limit_resources(limits)
     system = ["/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/proc/sys/vm/overcommit_memory", own]
     confine.restrict_files([*readable, *system, "/sys/devices/system/cpu"], [*writable, *devices])
@@ -350,10 +350,10 @@ def _reader(channel: int) -> Callable[[], dict[str, Any] | None]:
 
 
 def _reseed() -> None:
-    """Give the fork the random numbers that a fresh process would have: torch's fixed start, and chance elsewhere."""
+    """Give the fork random numbers of its own, as a fresh process has them."""
     random.seed()
-    if _STATE_OF_TORCH:
-        sys.modules["torch"].set_rng_state(_STATE_OF_TORCH[0])
+    if "torch" in sys.modules:
+        sys.modules["torch"].seed()
     if "numpy" in sys.modules:
         sys.modules["numpy"].random.seed()
 
