@@ -44,6 +44,13 @@ c.GenerateAssignment.preprocessors = [
     CheckCellMetadata,
 ]
 
+c.Autograde.sanitize_preprocessors = [
+    ClearOutput,
+    "nbgrader.preprocessors.DeduplicateIds",
+    "nbgrader.preprocessors.OverwriteKernelspec",
+    "autograder.grading.assignment.RestoreCells",
+    CheckCellMetadata,
+]
 c.Autograde.autograde_preprocessors = [
     "autograder.grading.execute.ExecuteForGrading",
     "nbgrader.preprocessors.IgnorePattern",

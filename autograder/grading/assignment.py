@@ -179,7 +179,34 @@ class _Snapshot:
         raise MissingEntry(f"No such cell: {name}")
 
 
-class OverwriteFromSnapshot(OverwriteCells):
+class RestoreCells(OverwriteCells):
+    """nbgrader's step that puts the instructor's cells back, also where the cells around a missing one are gone too."""
+
+    def add_missing_grade_cells(
+        self, nb: NotebookNode, resources: dict[str, Any]
+    ) -> tuple[NotebookNode, dict[str, Any]]:
+        """Put each missing graded cell after the nearest cell before it that is still there, or first."""
+        source = self.gradebook.find_notebook(self.notebook_id, self.assignment_id)
+        points = {cell.name: cell.max_score for cell in source.grade_cells}
+        solutions = {cell.name for cell in source.solution_cells}
+        place = 0
+        for cell in source.source_cells:
+            there = [index for index, each in enumerate(nb.cells) if _grade_id(each) == cell.name]
+            if there:
+                place = there[0] + 1
+            elif cell.name in points:
+                self.log.warning("The graded cell %s was missing and is put back.", cell.name)
+                made = self.missing_cell_transform(cell, points[cell.name], is_solution=cell.name in solutions)
+                nb.cells.insert(place, nbformat.from_dict(made))
+                place += 1
+        return nb, resources
+
+
+def _grade_id(cell: NotebookNode) -> str | None:
+    return cell.metadata.get("nbgrader", {}).get("grade_id")
+
+
+class OverwriteFromSnapshot(RestoreCells):
     """nbgrader's step that puts the instructor's cells back, asking a snapshot."""
 
     def preprocess(self, nb: NotebookNode, resources: dict[str, Any]) -> tuple[NotebookNode, dict[str, Any]]:
@@ -206,7 +233,7 @@ class KernelspecFromSnapshot(OverwriteKernelspec):
         return nb, resources
 
 
-_OURS = {OverwriteCells: OverwriteFromSnapshot, OverwriteKernelspec: KernelspecFromSnapshot}
+_OURS = ((OverwriteCells, OverwriteFromSnapshot), (OverwriteKernelspec, KernelspecFromSnapshot))
 _ELSEWHERE = (Execute, SaveAutoGrades, AssignLatePenalties)
 
 
@@ -231,7 +258,8 @@ class Steps:
         for each in classes:
             kind = import_item(each) if isinstance(each, str) else each
             if not issubclass(kind, _ELSEWHERE):
-                made.append(_OURS.get(kind, kind)(config=config))
+                ours = next((ours for theirs, ours in _OURS if issubclass(kind, theirs)), kind)
+                made.append(ours(config=config))
         return [step for step in made if step.enabled]
 
     def sanitize(self, notebook: NotebookNode, name: str) -> NotebookNode:

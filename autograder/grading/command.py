@@ -158,6 +158,10 @@ def _begin_worker() -> None:
     from autograder.grading.grade import close_sandboxes
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if sys.platform.startswith("linux"):
+        from autograder.grading.confine import die_with_parent
+
+        die_with_parent()
     Finalize(None, close_sandboxes, exitpriority=10)
 
 
