@@ -10,15 +10,16 @@ from typing import Any
 
 from autograder.evaluation import evaluate, observe_for
 from autograder.exercise import Exercise
+from autograder.grading.ticket import (
+    EMISSION_TYPE,
+    GRADING_DEVICES_VARIABLE,
+    GRADING_RUN_VARIABLE,
+    GRADING_SEED_VARIABLE,
+)
 from autograder.messages import CheckFailed, NotSolvedYet, UsageError
 from autograder.present import as_html, as_text, summary
 from autograder.registry import load_exercise
 from autograder.verdict import Verdict
-
-GRADING_SEED_VARIABLE = "AUTOGRADER_GRADING_SEED"
-GRADING_RUN_VARIABLE = "AUTOGRADER_GRADING_RUN"
-GRADING_DEVICES_VARIABLE = "AUTOGRADER_GRADING_DEVICES"
-EMISSION_TYPE = "application/vnd.deep-framework-mechanics.observations+json"
 
 
 def check(name: str, *parts: Any) -> None:
@@ -80,13 +81,6 @@ def _one_line(text: str | None) -> str | None:
     if text is None:
         return None
     return "".join(letter if letter.isprintable() else "?" for letter in " ".join(text.split()))[:2000]
-
-
-def grading_seed(text: str) -> int:
-    """Return the seed that a grading secret stands for: any text, so that an instructor may choose a phrase."""
-    import hashlib
-
-    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:6], "big") + 1
 
 
 def show(exercise: Exercise, verdict: Verdict) -> None:

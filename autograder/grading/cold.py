@@ -24,9 +24,9 @@ from nbformat import NotebookNode
 
 from autograder.grading import confine, enclosure
 from autograder.grading.confine import BUBBLEWRAP, NONE
-from autograder.grading.judge import Ticket
 from autograder.grading.limits import Limits
 from autograder.grading.sandbox import WITHOUT, SandboxError
+from autograder.grading.ticket import Ticket
 
 _EXTRA_SECONDS = 90.0
 _LARGEST_RESULT = 400_000_000
@@ -39,15 +39,13 @@ def run_cold(
 
     Raises SandboxError where there is no sandbox and none was asked for, and as root without one.
     """
-    from autograder.grading.replay import ticket_environment
-
     level = NONE if requested == NONE else BUBBLEWRAP
     if level == NONE and hasattr(os, "geteuid") and os.geteuid() == 0:
         raise SandboxError("Student code is never run as root without a sandbox. Start this as an ordinary user.")
     order = {
         "notebook": notebook,
         "files": [(path, base64.b64encode(data).decode()) for path, data in files],
-        "environment": ticket_environment(ticket),
+        "environment": ticket.environment(),
         "limits": limits.as_dict(),
         "level": level,
     }

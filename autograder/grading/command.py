@@ -43,6 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def grade_class(options: argparse.Namespace) -> int:
     """Grade a class and return the exit code. Raises UsageError for what cannot be meant."""
+    without_slow_grammar()
     from autograder.grading.engine import Engine, GradebookError, SandboxError
 
     if options.jobs < 0 or not 0 <= options.verify <= 100:
@@ -150,11 +151,17 @@ def executor(options: argparse.Namespace, submissions: int) -> Iterator[tuple[Ex
         yield pool, jobs
 
 
+def without_slow_grammar() -> None:
+    """Keep jsonschema from compiling a grammar of web addresses, which takes it a second and serves no notebook."""
+    sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
+
+
 def _begin_worker() -> None:
     """Prepare a local worker process: an interrupt is the main process's business, and its sandbox ends with it."""
     import signal
     from multiprocessing.util import Finalize
 
+    without_slow_grammar()
     from autograder.grading.grade import close_sandboxes
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -13,8 +13,8 @@ from typing import Any
 from nbgrader.coursedir import CourseDirectory
 from traitlets.config import Config
 
-from autograder.checking import grading_seed
 from autograder.grading.limits import MEGABYTE, Limits
+from autograder.grading.ticket import grading_seed
 from autograder.messages import UsageError
 
 

@@ -17,6 +17,7 @@ from autograder.grading.grade import Settings, close_sandboxes, execute_and_judg
 from autograder.grading.gradebook import files_beside
 from autograder.grading.limits import MEGABYTE, Limits
 from autograder.grading.store import Store
+from autograder.grading.ticket import grading_seed
 
 _DEFAULT = Limits()
 atexit.register(close_sandboxes)
@@ -44,8 +45,6 @@ class ExecuteForGrading(NbGraderPreprocessor):
 
     def preprocess(self, nb: NotebookNode, resources: dict[str, Any]) -> tuple[NotebookNode, dict[str, Any]]:
         """Execute and judge one sanitized notebook. Raises SandboxError where there is no sandbox."""
-        from autograder.checking import grading_seed
-
         root = Path.cwd()
         names = resources["nbgrader"]
         folder = Path(resources.get("metadata", {}).get("path") or ".")

@@ -20,10 +20,10 @@ from nbformat.v4 import new_notebook
 
 from autograder.grading.assignment import Assignment, Steps
 from autograder.grading.confine import NONE
-from autograder.grading.judge import Judgement, Ticket, judge_notebook
 from autograder.grading.limits import Limits
 from autograder.grading.sandbox import Sandbox, SandboxError
 from autograder.grading.store import Store, environment_digest, key_of
+from autograder.grading.ticket import Judgement, Ticket
 
 LARGEST_NOTEBOOK = 50_000_000
 
@@ -185,6 +185,8 @@ def execute_and_judge(
         if notes is not None:
             notes.extend(note for note in sandbox.notes if note not in notes)
         unfinished, usage = run_cells(notebook, sandbox, list(files), ticket)
+    from autograder.grading.judge import judge_notebook
+
     with _one_at_a_time, one_thread():
         judgements = judge_notebook(notebook, ticket, unfinished)
     if store is not None:

@@ -15,18 +15,16 @@ from __future__ import annotations
 import ast
 import base64
 import binascii
-import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from nbformat import NotebookNode
 from nbformat.v4 import new_output
 
-from autograder.checking import EMISSION_TYPE
 from autograder.evaluation import Seen, drawn_cases, weigh
 from autograder.exercise import Exercise
 from autograder.grading.own_code import handed_over
+from autograder.grading.ticket import EMISSION_TYPE, Judgement, Ticket
 from autograder.grading.transport import LARGEST_MESSAGE, LONGEST_STRING, TransportError, unpack
 from autograder.messages import UsageError
 from autograder.present import as_html, as_text
@@ -34,28 +32,6 @@ from autograder.registry import load_exercise
 from autograder.verdict import Verdict
 
 LONGEST_REPORT = 100_000
-
-
-@dataclass(frozen=True)
-class Ticket:
-    """What one run of one submission is graded with: the seed, the devices, and a number that names the run."""
-
-    seed: int
-    devices: tuple[str, ...] = ("cpu",)
-    run: str = field(default_factory=lambda: secrets.token_hex(16))
-
-
-@dataclass(frozen=True)
-class Judgement:
-    """The score of one check cell. ``reason`` is a sentence where it is zero for another cause than what differs."""
-
-    cell: str
-    exercise: str
-    points: float
-    maximum: float
-    reason: str | None = None
-    misconception: str | None = None
-    differing: tuple[str, ...] = ()
 
 
 def judge_notebook(notebook: NotebookNode, ticket: Ticket, unfinished: str | None = None) -> list[Judgement]:

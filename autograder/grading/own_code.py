@@ -9,11 +9,9 @@ watches the calls as well, and reports them with its observations.
 from __future__ import annotations
 
 import ast
-import functools
 import inspect
 import sys
 import types
-import warnings
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -21,6 +19,7 @@ import torch
 from torch.overrides import resolve_name
 
 from autograder.exercise import Exercise
+from autograder.grading.syntax import parsed
 
 _OPERATORS = "torch.ops."
 MOST_DEFINITIONS = 500
@@ -97,22 +96,6 @@ def _library(path: str) -> Any:
         inside = vars(found).get(name) if isinstance(found, (types.ModuleType, type)) else None
         found = inside if inside is not None else sys.modules.get(".".join(names[:index]))
     return found
-
-
-@functools.lru_cache(maxsize=4096)
-def parsed(source: str) -> ast.Module | None:
-    """Return a code cell's syntax tree, magics and shell lines replaced as IPython would, or None.
-
-    Most cells are the same in every submission; the tree is shared and must not be changed.
-    """
-    from IPython.core.inputtransformer2 import TransformerManager
-
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return ast.parse(TransformerManager().transform_cell(source))
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
 
 
 def handed_over(exercise: Exercise, sources: Sequence[str]) -> str | None:

@@ -13,9 +13,13 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_output
 from nbgrader.preprocessors import Execute
 
-from autograder.checking import GRADING_DEVICES_VARIABLE, GRADING_RUN_VARIABLE, GRADING_SEED_VARIABLE
-from autograder.grading.judge import Ticket, is_graded
 from autograder.grading.sandbox import Ending, Sandbox
+from autograder.grading.ticket import (
+    GRADING_DEVICES_VARIABLE,
+    GRADING_RUN_VARIABLE,
+    GRADING_SEED_VARIABLE,
+    Ticket,
+)
 
 _OUTPUTS = {"stream", "display_data", "update_display_data", "execute_result", "error"}
 _SECRETS = (GRADING_SEED_VARIABLE, GRADING_RUN_VARIABLE, GRADING_DEVICES_VARIABLE)
@@ -29,11 +33,6 @@ class _NobodyListens:
         self.shell_channel = SimpleNamespace(send=lambda message: None)
 
 
-def ticket_environment(ticket: Ticket) -> dict[str, str]:
-    """Return the variables by which ``check`` knows that it is grading."""
-    return dict(zip(_SECRETS, (str(ticket.seed), ticket.run, ",".join(ticket.devices)), strict=True))
-
-
 def run_cells(
     notebook: NotebookNode, sandbox: Sandbox, files: list[tuple[str, bytes]], ticket: Ticket
 ) -> tuple[str | None, dict[str, Any]]:
@@ -41,6 +40,8 @@ def run_cells(
 
     Raises SandboxError when the sandbox itself is gone.
     """
+    from autograder.grading.judge import is_graded
+
     client = Execute()
     client.nb, client.kc = notebook, _NobodyListens()
     client.reset_execution_trackers()
@@ -55,7 +56,7 @@ def run_cells(
             cell.outputs, cell.execution_count = [], None
             client.clear_before_next_output = False
             if unfinished is None:
-                ending = _run_cell(client, run, cell, index, ticket_environment(ticket) if is_graded(cell) else {})
+                ending = _run_cell(client, run, cell, index, ticket.environment() if is_graded(cell) else {})
                 if ending.dead:
                     unfinished = f"Not run: in code cell {counted} {ending.dead}."
             usage = run.usage

@@ -24,7 +24,7 @@ from typing import Any
 from autograder.grading import enclosure
 from autograder.grading.confine import BUBBLEWRAP, LANDLOCK, NAMESPACES
 from autograder.grading.limits import Limits
-from autograder.grading.own_code import parsed
+from autograder.grading.syntax import parsed
 
 START_SECONDS = 120.0
 GRACE_SECONDS = 4.0

@@ -19,8 +19,8 @@ from typing import Any
 from nbformat import NotebookNode
 
 import autograder
-from autograder.grading.judge import Ticket
 from autograder.grading.limits import Limits
+from autograder.grading.ticket import Ticket
 
 _DECIDING = ("torch", "numpy", "ipykernel", "ipython", "nbclient", "nbgrader", "safetensors")
 

@@ -15,9 +15,10 @@ from nbgrader.utils import determine_grade
 from torch import nn
 
 from autograder import evaluate
-from autograder.checking import EMISSION_TYPE, emission_of
-from autograder.grading.judge import Ticket, checked_exercise, judge_notebook
+from autograder.checking import emission_of
+from autograder.grading.judge import checked_exercise, judge_notebook
 from autograder.grading.own_code import handed_over
+from autograder.grading.ticket import EMISSION_TYPE, Ticket
 from autograder.registry import exercise_names, load_exercise
 from tests.grading.answers import BIASED_BATCHNORM, RIGHT_BATCHNORM
 

@@ -15,10 +15,10 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_notebook
 
 from autograder.grading.confine import BUBBLEWRAP, LANDLOCK, NAMESPACES
-from autograder.grading.judge import Ticket
 from autograder.grading.limits import MEGABYTE, Limits
 from autograder.grading.replay import run_cells
 from autograder.grading.sandbox import Ending, Preload, Sandbox, SandboxError
+from autograder.grading.ticket import Ticket
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the sandbox is made of Linux's parts")
 
