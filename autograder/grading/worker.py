@@ -45,8 +45,6 @@ def main() -> None:
     _null(0)
     confine.die_with_parent()
     confine.hide_memory()
-    # Nobody waits for the guards: the kernel may forget them at once.
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _, (descriptor,), _, _ = socket.recv_fds(control, LARGEST_REQUEST, 1)
     with os.fdopen(descriptor, encoding="utf-8") as file:
@@ -54,6 +52,7 @@ def main() -> None:
     control.sendall(json.dumps(prepare(order)).encode())
     while True:
         data, descriptors, _, _ = socket.recv_fds(control, LARGEST_REQUEST, 2)
+        _reap(os.WNOHANG if data else 0)
         if not data:
             os._exit(0)
         if os.fork() == 0:
@@ -61,6 +60,13 @@ def main() -> None:
             guard(json.loads(data), *descriptors)
         for descriptor in descriptors:
             os.close(descriptor)
+
+
+def _reap(options: int) -> None:
+    """Wait for guards that have ended, so that what they used is counted."""
+    with contextlib.suppress(ChildProcessError):
+        while os.waitpid(-1, options)[0]:
+            pass
 
 
 def prepare(order: dict[str, Any]) -> dict[str, Any]:
@@ -124,7 +130,6 @@ def _modules_of(cells: Sequence[str]) -> list[str]:
 
     readable, writable = os.pipe()
     before = set(sys.modules)
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     child = os.fork()
     if child == 0:
         try:
@@ -142,7 +147,6 @@ def _modules_of(cells: Sequence[str]) -> list[str]:
     with os.fdopen(readable) as said:
         text = said.read()
     os.waitpid(child, 0)
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     return json.loads(text) if text else []
 
 
@@ -159,7 +163,6 @@ def guard(request: dict[str, Any], cells: int, channel: int) -> NoReturn:
     closing, to end everything.
     """
     host = socket.socket(fileno=channel)
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     limits, level = Limits(**request["limits"]), request["level"]
     confine.die_with_parent()
     folder = WORK_FOLDER
@@ -319,7 +322,6 @@ def _run(channel: int, folder: str) -> None:
         with open(os.path.join(folder, path), "wb") as file:
             file.write(base64.b64decode(text))
     _reseed()
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
 
     def next_cell() -> dict[str, Any] | None:
         request = read()
