@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -56,11 +57,14 @@ def _refused_call(name: str, part: Any, args: tuple, kwargs: dict[str, Any]) -> 
     return None
 
 
-def handed_to_torch(exercise: Exercise, parts: Sequence[Any], case: Case) -> str | None:
+def handed_to_torch(
+    exercise: Exercise, parts: Sequence[Any], cases: Sequence[Case], deadline: float | None = None
+) -> str | None:
     """Return one sentence when the implementation lets torch do what the exercise asks the student to write.
 
-    Looks at the class itself and at what is called while the probe runs once: torch functions and operators,
-    including those inside a child module.
+    Looks at the class itself and at what is called while the probe runs once more: torch functions and operators,
+    including those inside a child module, in the first case; forbidden Python code in every case. ``deadline`` is a
+    time of ``time.monotonic()``.
     """
     for name, part in zip(exercise.parts, parts, strict=True):
         for forbidden in exercise.forbidden_classes:
@@ -68,13 +72,18 @@ def handed_to_torch(exercise: Exercise, parts: Sequence[Any], case: Case) -> str
                 return f"{name} is torch's own {forbidden.__name__}; {_own_words(exercise)}"
             if inspect.isclass(part) and issubclass(part, forbidden):
                 return f"{name} inherits from torch's {forbidden.__name__}; {_own_words(exercise)}"
-    if not exercise.forbidden:
-        return None
-    with _calls_seen() as seen:
-        observe(exercise, parts, case)
-    for forbidden in exercise.forbidden:
-        if forbidden in seen:
-            return f"{exercise.parts[0]} hands its work to {forbidden}; {_own_words(exercise)}"
+    if exercise.forbidden:
+        with _calls_seen() as seen:
+            observe(exercise, parts, cases[0], deadline)
+        for forbidden in exercise.forbidden:
+            if forbidden in seen:
+                return f"{exercise.parts[0]} hands its work to {forbidden}; {_own_words(exercise)}"
+    if exercise.forbidden_code:
+        with _code_seen(exercise.forbidden_code) as ran:
+            for case in cases:
+                observe(exercise, parts, case, deadline)
+        if ran:
+            return f"{exercise.parts[0]} hands its work to {sorted(ran)[0]}; {_own_words(exercise)}"
     return None
 
 
@@ -99,6 +108,31 @@ def _calls_seen() -> Iterator[set[str]]:
 
     with Functions(), Operators():
         yield seen
+
+
+@contextmanager
+def _code_seen(forbidden: tuple[str, ...]) -> Iterator[set[str]]:
+    """Collect the qualified names of the Python functions that run and start with one of those in ``forbidden``.
+
+    A function that is borrowed (``parameters = nn.Module.parameters``) or called with a foreign ``self`` is seen too.
+    """
+    seen: set[str] = set()
+    # Only modules that a forbidden name starts with are worth the look: a profile function runs at every call.
+    roots = tuple({name.split(".")[0] for name in forbidden})
+
+    def look(frame: Any, event: str, argument: Any) -> None:
+        module = frame.f_globals.get("__name__", "")
+        if event == "call" and isinstance(module, str) and module.startswith(roots):
+            name = f"{module}.{frame.f_code.co_qualname}"
+            if name.startswith(forbidden):
+                seen.add(name)
+
+    previous = sys.getprofile()
+    sys.setprofile(look)
+    try:
+        yield seen
+    finally:
+        sys.setprofile(previous)
 
 
 def _kind(value: Any) -> str:

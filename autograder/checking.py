@@ -43,6 +43,7 @@ def check(name: str, *parts: Any) -> None:
         raise UsageError(f"{name}: {verdict.problem}") from None
     show(exercise, verdict)
     _remember(name, verdict)
+    _tell_progress(name)
     if not verdict.passed:
         raise CheckFailed(summary(exercise, verdict)) from None
 
@@ -95,6 +96,16 @@ def show(exercise: Exercise, verdict: Verdict) -> None:
             display({"text/plain": text, "text/html": page}, raw=True)
             return
     print(as_text(exercise, verdict))
+
+
+def _tell_progress(name: str) -> None:
+    """Say how far the chapter is, where a reader's progress is kept at all."""
+    from autograder.lesson import progress
+
+    if progress.kept():
+        from autograder.student.overview import progress_line
+
+        print(progress_line(name))
 
 
 def _where(exercise: Exercise, verdict: Verdict) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from autograder.grading.command import add_arguments
 from autograder.messages import UsageError
+from autograder.student.command import add_commands
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -23,7 +24,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     bench.set_defaults(run=_bench)
     grade = commands.add_parser("grade", help="grade a class: sandboxed, judged outside the students' processes")
     add_arguments(grade)
-    for command in (build, bench, grade):
+    for command in (build, bench, grade, *add_commands(commands)):
         command.add_argument("--root", type=Path, default=Path.cwd(), help="the repository's folder")
     options = parser.parse_args(arguments)
     try:
@@ -49,9 +50,12 @@ def _build(options: argparse.Namespace) -> int:
 
 
 def _bench(options: argparse.Namespace) -> int:
-    from autograder.benchmarks import check_time, table
+    import itertools
 
-    for line in table(check_time.rows(options.root.resolve())):
+    from autograder.benchmarks import check_time, simulation_time, table
+
+    root = options.root.resolve()
+    for line in table(itertools.chain(check_time.rows(root), simulation_time.rows(root))):
         print(line, flush=True)
     return 0
 

@@ -60,6 +60,8 @@ class Exercise:
     the implementation itself when the exercise has one part, otherwise a namespace with one attribute a part.
     ``weights`` maps observation names (or a prefix ending in ``*``) to their weight in the score; the default is 1.
     ``forbidden`` lists what the implementation must not hand its work to, by torch's qualified name.
+    ``forbidden_code`` lists Python code of torch that must not run on its behalf, by qualified name or a prefix of it.
+    ``written_in_steps`` is for long answers: a method that is still to be written then costs what needs it, not all.
     ``compared_with`` completes the sentence "all checks agree with …".
     """
 
@@ -77,6 +79,8 @@ class Exercise:
     weights: Mapping[str, float] = field(default_factory=dict)
     forbidden_classes: tuple[type, ...] = ()
     forbidden: tuple[str, ...] = ()
+    forbidden_code: tuple[str, ...] = ()
+    written_in_steps: bool = False
     compared_with: str = "torch"
 
     def assemble(self, parts: Sequence[Any]) -> Any:

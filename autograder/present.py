@@ -102,7 +102,7 @@ def as_text(exercise: Exercise, verdict: Verdict, graded: bool = False) -> str:
 
 
 _STYLES = {
-    "passed": "font-weight:600;color:var(--jp-success-color0,#1b5e20)",
+    "passed": "font-weight:600;padding-left:.7em;border-left:4px solid #2e9e5b",
     "title": "font-weight:600",
     "difference": "margin:.35em 0;padding-left:.7em;border-left:3px solid var(--jp-warn-color1,#b45309)",
     "more": "padding-left:.95em;opacity:.85",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -16,9 +17,11 @@ from nbformat import NotebookNode
 
 from autograder.authoring.source import read_source
 from autograder.exercise import Exercise
+from autograder.lesson.progress import NOWHERE, PROGRESS_VARIABLE
 from autograder.messages import UsageError
 
 SECONDS_PER_CELL = 120
+WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 
 
 def chapters(root: Path, wanted: Sequence[str] = ()) -> list[str]:
@@ -76,20 +79,32 @@ def executed(notebook: NotebookNode, allow_errors: bool = False) -> NotebookNode
             kernel_name="python3",
             allow_errors=allow_errors,
             record_timing=False,
+            coalesce_streams=True,
             resources={"metadata": {"path": folder}},
         )
         # The author's own progress and grading seed must not show in what is committed.
-        environment = {**os.environ, "DEEP_FRAMEWORK_MECHANICS_PROGRESS": str(Path(folder) / "progress.jsonl")}
+        environment = {**os.environ, PROGRESS_VARIABLE: NOWHERE}
         environment.pop("AUTOGRADER_GRADING_SEED", None)
         try:
-            client.execute(env=environment)
+            client.execute(env=environment, stderr=subprocess.DEVNULL)
         except CellExecutionError as error:
             raise UsageError(f"A cell of the notebook does not run:\n{error}") from error
-    # nbclient stores the widgets' state, which has no meaning without the kernel that made it, and GitHub refuses a
-    # notebook with an empty one.
-    notebook.metadata.pop("widgets", None)
+    _without_widgets(notebook)
     notebook.metadata["language_info"] = {"name": "python"}
     return notebook
+
+
+def _without_widgets(notebook: NotebookNode) -> None:
+    """Take out the live controls: without the kernel that made them they are an error box with a random name.
+
+    GitHub does not show a notebook at all whose metadata has widgets without their state.
+    """
+    notebook.metadata.pop("widgets", None)
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            for output in cell.outputs:
+                output.get("data", {}).pop(WIDGET_VIEW, None)
+            cell.outputs = [one for one in cell.outputs if one.get("data", True)]
 
 
 def solution_parts(root: Path, exercise: Exercise) -> list[Any]:

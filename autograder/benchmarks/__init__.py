@@ -37,4 +37,4 @@ def table(rows: Iterator[Row]) -> Iterator[str]:
     """Yield the lines of a table, each as soon as its row is measured."""
     yield f"{'what':<46}{'ours ms':>9}{'peer ms':>9}{'ratio':>8}   peer; aim"
     for row in rows:
-        yield f"{row.what:<46}{row.ours:>9.1f}{row.peer:>9.1f}{row.ours / row.peer:>8.1f}   {row.peer_name}; {row.aim}"
+        yield f"{row.what:<46}{row.ours:>9.1f}{row.peer:>9.1f}{row.ours / row.peer:>8.3g}   {row.peer_name}; {row.aim}"

@@ -39,6 +39,7 @@ from simulations import BatchNormInternals
 # Somebody wrote a layer that learns the mean of its inputs, so that it can subtract it later. Training looks fine.
 # Read the class and look at where the mean is kept.
 
+
 # %%
 class Centre(nn.Module):
     def __init__(self):
@@ -50,6 +51,7 @@ class Centre(nn.Module):
             with torch.no_grad():
                 self.mean = 0.5 * self.mean + 0.5 * x.mean(0)
         return x - self.mean
+
 
 # %% [markdown]
 # Train it on rows around (10, 20), save what `state_dict()` gives, and load that into a fresh copy, as you would on
@@ -84,6 +86,7 @@ recall("ch03")
 #
 # A tensor that is an attribute of a module lives in one of three places. This module has one of each. Before you
 # run the next cell, decide what each question about it will answer.
+
 
 # %%
 class Homes(nn.Module):
@@ -129,6 +132,7 @@ except RuntimeError as error:
 #
 # `register_buffer` takes a name and a tensor. `nn.Buffer` does the same by plain assignment. Both refuse a name that
 # a plain attribute already has, which is how you find out that you assigned first and registered later.
+
 
 # %%
 class TwoWays(nn.Module):
@@ -321,6 +325,7 @@ predict("ch03-rebinding")
 # %% [markdown]
 # A `state_dict()` is taken first and the buffer updated afterwards, in both ways. Look at what the dict shows.
 
+
 # %%
 class Counter(nn.Module):
     def __init__(self):
@@ -422,6 +427,7 @@ print("batches counted in one step:", bn.num_batches_tracked.item())
 # %% [markdown]
 # {{card my_batchnorm}}
 
+
 # %% nbgrader={"grade": false, "grade_id": "my_batchnorm", "locked": false, "schema_version": 3, "solution": true, "task": false}
 class MyBatchNorm(nn.Module):
     def __init__(self, num_features, eps=1e-5, momentum=0.1):
@@ -453,6 +459,7 @@ class MyBatchNorm(nn.Module):
         normal = (x - mean.view(shape)) / (var.view(shape) + self.eps).sqrt()
         return normal * self.weight.view(shape) + self.bias.view(shape)
         ### END SOLUTION
+
 
 # %% nbgrader={"grade": true, "grade_id": "my_batchnorm_check", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
 check("my_batchnorm", MyBatchNorm)
@@ -509,6 +516,7 @@ print("F.dropout without its switch drops:", bool((dropped == 0).any()))
 # %% [markdown]
 # {{card my_dropout}}
 
+
 # %% nbgrader={"grade": false, "grade_id": "my_dropout", "locked": false, "schema_version": 3, "solution": true, "task": false}
 class MyDropout(nn.Module):
     def __init__(self, p=0.5):
@@ -528,6 +536,7 @@ class MyDropout(nn.Module):
         keep = torch.empty_like(x).bernoulli_(1 - self.p)
         return x * keep / (1 - self.p)
         ### END SOLUTION
+
 
 # %% nbgrader={"grade": true, "grade_id": "my_dropout_check", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
 check("my_dropout", MyDropout)
@@ -569,6 +578,7 @@ print("gradient copied:", copy.deepcopy(bn).weight.grad is not None)
 # A module may put something of its own into the dict. `get_extra_state` and `set_extra_state` carry plain data under one
 # extra key. Look at its name.
 
+
 # %%
 class Remembers(nn.Module):
     calls = 0
@@ -590,6 +600,7 @@ print(list(old.state_dict()), new.calls)
 #
 # `torch.save` writes a dict of tensors and plain values; `torch.load` reads it back. Since torch 2.6 it reads nothing
 # else unless told: a file is data from somewhere, and unpickling can run code. A dict of state passes.
+
 
 # %%
 def round_trip(thing, **options):
@@ -725,6 +736,7 @@ print("GPU states:", len(torch.cuda.get_rng_state_all()) == torch.cuda.device_co
 # %% [markdown]
 # {{card save_and_resume}}
 
+
 # %% nbgrader={"grade": false, "grade_id": "save_and_resume", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def save_checkpoint(path, model, optimizer, scheduler, epoch):
     ### BEGIN SOLUTION
@@ -752,6 +764,7 @@ def load_checkpoint(path, model, optimizer, scheduler):
     random.setstate(found["python_random"])
     return found["epoch"] + 1
     ### END SOLUTION
+
 
 # %% nbgrader={"grade": true, "grade_id": "save_and_resume_check", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
 check("save_and_resume", save_checkpoint, load_checkpoint)

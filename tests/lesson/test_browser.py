@@ -2,86 +2,17 @@
 
 from __future__ import annotations
 
-import json
-import os
 import re
-import socket
-import subprocess
-import sys
-import time
-import urllib.error
-import urllib.request
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import nbformat
 import pytest
 
 from autograder.lesson import progress
+from tests.jupyterlab_server import chromium, jupyterlab, needs_chromium, stop_kernels
 from tests.lesson.conftest import SETUP_CELL
 
-CHROMIUM = Path("/usr/bin/chromium")
-SETTINGS = {"@jupyterlab/apputils-extension/notification": {"fetchNews": "false", "checkForUpdates": False}}
-
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.skipif(not CHROMIUM.exists(), reason=f"there is no Chromium at {CHROMIUM}"),
-]
-
-
-@contextmanager
-def jupyterlab(folder: Path) -> Iterator[str]:
-    """Serve ``folder`` with settings of its own, to this machine only; yields the address."""
-    for name, content in SETTINGS.items():
-        path = folder / ".settings" / f"{name}.jupyterlab-settings"
-        path.parent.mkdir(parents=True)
-        path.write_text(json.dumps(content))
-    own = {
-        "JUPYTERLAB_SETTINGS_DIR": ".settings",
-        "JUPYTERLAB_WORKSPACES_DIR": ".workspaces",
-        "JUPYTER_CONFIG_DIR": ".config",
-        "JUPYTER_DATA_DIR": ".data",
-        "JUPYTER_RUNTIME_DIR": ".runtime",
-    }
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    command = [
-        sys.executable,
-        "-m",
-        "jupyterlab",
-        "--no-browser",
-        "--allow-root",
-        "--ip=127.0.0.1",
-        f"--port={port}",
-    ]
-    command += ["--ServerApp.port_retries=0", "--IdentityProvider.token=", f"--ServerApp.root_dir={folder}"]
-    with (folder / "server.log").open("w") as log:
-        server = subprocess.Popen(
-            command,
-            env={**os.environ, **{name: str(folder / value) for name, value in own.items()}},
-            stdout=log,
-            stderr=subprocess.STDOUT,
-        )
-        try:
-            address = f"http://127.0.0.1:{port}"
-            wait_for_server(address, server, folder / "server.log")
-            yield address
-        finally:
-            server.terminate()
-            server.wait()
-
-
-def wait_for_server(address: str, server: subprocess.Popen, log: Path) -> None:
-    while True:
-        try:
-            urllib.request.urlopen(f"{address}/api").close()
-            return
-        except (urllib.error.URLError, ConnectionError):
-            if server.poll() is not None:
-                pytest.fail(f"JupyterLab did not start:\n{log.read_text()}")
-            time.sleep(0.1)
+pytestmark = [pytest.mark.browser, needs_chromium]
 
 
 def test_a_reader_answers_with_the_keyboard_and_the_question_outlives_the_kernel(
@@ -95,12 +26,7 @@ def test_a_reader_answers_with_the_keyboard_and_the_question_outlives_the_kernel
     folder.mkdir()
     nbformat.write(notebook, folder / "lesson.ipynb")
     expect = playwright.expect
-    expect.set_options(timeout=20_000)
-    with jupyterlab(folder) as address, playwright.sync_playwright() as engine:
-        browser = engine.chromium.launch(
-            executable_path=str(CHROMIUM), args=["--no-sandbox", "--disable-background-networking"]
-        )
-        page = browser.new_page(viewport={"width": 1280, "height": 800})
+    with jupyterlab(folder) as address, chromium() as page:
         page.goto(f"{address}/lab/tree/lesson.ipynb?reset")
         expect(page.get_by_text("Python 3 (ipykernel) | Idle")).to_be_visible()
         page.get_by_role("menuitem", name="Run", exact=True).click()
@@ -151,11 +77,3 @@ def test_a_reader_answers_with_the_keyboard_and_the_question_outlives_the_kernel
         error = page.get_by_text("Error displaying widget").first
         assert error.evaluate(invitation) == '"Run this cell to answer here."'
         assert error.evaluate("node => getComputedStyle(node).fontSize") == "0px"
-        browser.close()
-
-
-def stop_kernels(page, address: str) -> None:
-    token = next(cookie["value"] for cookie in page.context.cookies() if cookie["name"] == "_xsrf")
-    for session in page.request.get(f"{address}/api/sessions").json():
-        deleted = page.request.delete(f"{address}/api/sessions/{session['id']}", headers={"X-XSRFToken": token})
-        assert deleted.ok

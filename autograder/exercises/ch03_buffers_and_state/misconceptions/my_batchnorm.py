@@ -221,7 +221,7 @@ misconceptions = (
         "buffers()",
         "the statistics are plain attributes",
         "Print `list(layer.state_dict())`. What would a colleague who loads that file be missing?",
-        "the section on the three homes of a tensor in this chapter",
+        "the section on three homes for a tensor in this chapter",
     ),
     _misconception(
         "frozen_parameters",
@@ -229,7 +229,7 @@ misconceptions = (
         "parameters()",
         "the statistics are parameters with requires_grad=False",
         "What will `sum(p.numel() for p in layer.parameters())` say, and who else walks over parameters()?",
-        "the section on the three homes of a tensor in this chapter",
+        "the section on three homes for a tensor in this chapter",
     ),
     _misconception(
         "graph_in_buffers",

@@ -203,6 +203,6 @@ misconceptions = (
         "buffers after loading",
         "the parameters are saved, the buffers are not",
         "Which names stand in `model.state_dict()` and not in `dict(model.named_parameters())`?",
-        "the section on the three homes of a tensor in this chapter",
+        "the section on three homes for a tensor in this chapter",
     ),
 )

@@ -1,0 +1,1 @@
+"""Chapter 1: the anatomy of a module."""

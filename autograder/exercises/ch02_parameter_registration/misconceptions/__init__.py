@@ -1,0 +1,1 @@
+"""Wrong answers to the exercises of chapter 2, one file an exercise."""
