@@ -4,16 +4,20 @@
 #             PORT=8888                the port of JupyterLab
 #             LAB_ARGS='--no-browser'  more arguments for JupyterLab
 #             PYTEST_ARGS='-k lock'    more arguments for pytest
+#             CHAPTER=ch03_buffers_and_state   what `make grade` grades
+#             GRADE_ARGS='--student ada'       more arguments for `autograder grade`
 #             UPGRADE=1                lets `make lock` move to newer versions
 
 .DEFAULT_GOAL := help
-.PHONY: help lab site check watch doctor reset preflight test lint notebooks notebooks-check bench lock clean
+.PHONY: help lab site check watch doctor reset preflight test lint grade notebooks notebooks-check bench lock clean
 MAKEFLAGS += --no-print-directory
 
 BIN := .venv/bin
 PORT ?=
 LAB_ARGS ?=
 PYTEST_ARGS ?=
+CHAPTER ?=
+GRADE_ARGS ?=
 
 # JupyterLab refuses to run as root unless told; in a container root is the ordinary user.
 AS_ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)
@@ -32,6 +36,7 @@ help:
 	@echo
 	@echo "For instructors"
 	@echo "  make test             install what is missing and run every check"
+	@echo "  make grade CHAPTER=…  grade a class, sandboxed and in parallel"
 	@echo "  make bench            time the checks that students run"
 	@echo
 	@echo "For authors"
@@ -79,6 +84,10 @@ test:
 lint:
 	@tools/install.sh test
 	@$(BIN)/ruff check
+
+grade:
+	@tools/install.sh test
+	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/autograder grade "$(CHAPTER)" $(GRADE_ARGS)
 
 notebooks:
 	@tools/install.sh test
