@@ -39,6 +39,7 @@ from simulations import ModelInspector, show
 # A colleague merged two branches, and the model has been worse since. Here is the class before the merge and after it.
 # The head is set up so that you can check the numbers by hand: it returns the last of three features.
 
+
 # %%
 class Before(nn.Module):
     def __init__(self):
@@ -55,6 +56,7 @@ class Before(nn.Module):
 class After(Before):
     def forward(self, x):
         return self.head(x)
+
 
 # %% [markdown]
 # The first thing anyone does is to print both models. Compare the two printouts, then the two answers to the row
@@ -90,6 +92,7 @@ recall("ch07")
 # This model has one thing of each kind, and its parts are registered in another order than they are used. Before you
 # print it, decide which of them will appear.
 
+
 # %%
 class OneOfEach(nn.Module):
     def __init__(self):
@@ -102,6 +105,7 @@ class OneOfEach(nn.Module):
 
     def forward(self, x):
         return self.last(self.first(x * self.scale))
+
 
 # %% [markdown]
 # Your prediction is about the parameter and the buffer, which no line of the class hides.
@@ -133,6 +137,7 @@ print("\n".join(line.strip() for line in lines if any(word in line for word in w
 # Two sources: `extra_repr` and `_modules`. The numbers in `Linear(in_features=3, out_features=2)` are attributes of the
 # layer and no shapes that were seen; change the weight and they stay. You can write the method for your own classes,
 # and show what a printout leaves out.
+
 
 # %%
 class Shown(OneOfEach):
@@ -228,6 +233,7 @@ predict("ch07-tied")
 # %% [markdown]
 # 100 words with 16 numbers each. Look at the own count of each module, at the total, and at the file's keys.
 
+
 # %%
 class Tied(nn.Module):
     def __init__(self):
@@ -285,7 +291,11 @@ print("0.0:", tree[0][0], "| 1:", tree[1])
 # %%
 one = nn.Linear(1, 1)
 kept = one.weight.clone()
-print(torch.func.functional_call(one, {"weight": torch.full((1, 1), 3.0), "bias": torch.zeros(1)}, torch.ones(1, 1)).item())
+print(
+    torch.func.functional_call(
+        one, {"weight": torch.full((1, 1), 3.0), "bias": torch.zeros(1)}, torch.ones(1, 1)
+    ).item()
+)
 print("its own weight is untouched:", torch.equal(one.weight, kept))
 
 # %% [markdown]
@@ -308,6 +318,7 @@ ModelInspector()
 #
 # How does such a tool see shapes? With what you know from chapter 4: a forward hook on each module. Here is the
 # smallest version. Batch of 32, and the middle is what you expect.
+
 
 # %%
 def print_shapes(module, inputs, output):
@@ -371,6 +382,7 @@ print(widths, by_name)
 # Sometimes it is on purpose. This model has attention inside, a head for the answer, and a helper that is used while
 # training only. Say which of them will have no call in eval mode; chapter 4 gave away one of them.
 
+
 # %%
 class Helped(nn.Module):
     def __init__(self):
@@ -382,6 +394,7 @@ class Helped(nn.Module):
         x = self.attention(x, x, x)[0]
         answer = self.heads["answer"](x)
         return (answer, self.heads["helper"](x)) if self.training else answer
+
 
 # %% [markdown]
 # Choose before you look.
@@ -489,6 +502,7 @@ print(digits[2].bias.grad)
 # %% [markdown]
 # {{card inspect_model}}
 
+
 # %% nbgrader={"grade": false, "grade_id": "inspect_model", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def inspect_model(model, *inputs):
     ### BEGIN SOLUTION
@@ -524,6 +538,7 @@ def inspect_model(model, *inputs):
             module.training = mode
     return rows
     ### END SOLUTION
+
 
 # %% nbgrader={"grade": true, "grade_id": "inspect_model_check", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
 check("inspect_model", inspect_model)
@@ -593,6 +608,7 @@ for factor in (0.1, -1.0, 3.0):
 #
 # One habit to avoid along a residual path is `x += branch`. In chapter 6 it spoiled a list; here it writes into the
 # tensor that the caller passed in. Look at that tensor, and at what autograd says when the input wants a gradient.
+
 
 # %%
 def add_in_place(x):
@@ -771,6 +787,7 @@ print("in the attention:", encoder.self_attn.dropout)
 # %% [markdown]
 # {{card transformer_block}}
 
+
 # %% nbgrader={"grade": false, "grade_id": "transformer_block", "locked": false, "schema_version": 3, "solution": true, "task": false}
 class TransformerBlock(nn.Module):
     def __init__(self, d_model, nhead, dim_feedforward, dropout=0.1, norm_first=False):
@@ -798,6 +815,7 @@ class TransformerBlock(nn.Module):
     def feed(self, x):
         return self.dropout(self.linear2(self.dropout(torch.relu(self.linear1(x)))))
         ### END SOLUTION
+
 
 # %% nbgrader={"grade": true, "grade_id": "transformer_block_check", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
 check("transformer_block", TransformerBlock)

@@ -45,6 +45,7 @@ logging.disable(logging.CRITICAL)
 # A colleague's model has two heads: a small one for a single row and a large one for batches. The choice is one `if`.
 # Read the class.
 
+
 # %%
 class TwoHeads(nn.Module):
     def __init__(self, limit=1):
@@ -57,6 +58,7 @@ class TwoHeads(nn.Module):
         if x.shape[0] > self.limit:
             return self.large(x)
         return self.small(x)
+
 
 # %% [markdown]
 # To ship it, somebody traced it with the row that was at hand, and tested it with that row. Look at the two shapes for
@@ -98,6 +100,7 @@ recall("ch08")
 # A **trace** is a record: torch runs `forward` with an example and notes each operator. Here is the smallest model
 # with a decision, and a helper that traces quietly and hands you the warnings instead of showing them.
 
+
 # %%
 class Gate(nn.Module):
     def forward(self, x):
@@ -110,6 +113,7 @@ def traced_with(model, example):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         return torch.jit.trace(model, example), caught
+
 
 # %% [markdown]
 # `Gate` doubles what is positive on the whole and negates the rest, so -3 becomes 3. The trace is made with 2. What does
@@ -146,6 +150,7 @@ predict("ch08-loop")
 # %% [markdown]
 # Five ones should add up to 5. Look at the answer of the trace, and at how many additions it noted.
 
+
 # %%
 class AddUp(nn.Module):
     def forward(self, x):
@@ -176,6 +181,7 @@ print("says it is training:", trace.training, "| zeros:", int((trace(torch.ones(
 # You may read that tracing "runs your model once". Count it. The module below counts twice: in a plain list, which only
 # Python can do, and in a buffer, the way chapter 3 recommends. Look at how far the two are apart.
 
+
 # %%
 class Counts(nn.Module):
     def __init__(self):
@@ -205,6 +211,7 @@ print("Python runs:", len(python_runs), "| buffer:", counting.calls.item(), "aft
 # Some things cannot be noted at all. A trace maps tensors to tensors; what else you return is refused. Here is a helper
 # for the rest of the chapter: it runs something and, if it raises, prints the type and the first line, or
 # the part of the message that begins with certain words.
+
 
 # %%
 def told(action, word=""):
@@ -239,6 +246,7 @@ predict("ch08-silent")
 # `Gate` decides by a sum of values, `AddUp` by the number of rows, and `ByAxes`, new here, by the number of axes.
 # Look at the number of warnings of each.
 
+
 # %%
 class ByAxes(nn.Module):
     def forward(self, x):
@@ -271,6 +279,7 @@ print(str(first.message).split(".")[0])
 # %% [markdown]
 # {{card is_trace_faithful}}
 
+
 # %% nbgrader={"grade": false, "grade_id": "is_trace_faithful", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def is_trace_faithful(model, example, others):
     ### BEGIN SOLUTION
@@ -285,6 +294,7 @@ def is_trace_faithful(model, example, others):
         return False
     return True
     ### END SOLUTION
+
 
 # %% nbgrader={"grade": true, "grade_id": "is_trace_faithful_check", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
 check("is_trace_faithful", is_trace_faithful)
@@ -327,6 +337,7 @@ print("\n".join(line.strip() for line in source if "3, 14" in line or "not suppo
 # Scripting also never took all of Python: no `**kwargs`, no arbitrary objects, one type for each variable. A pattern that
 # you like from chapter 6, a head chosen by name from a `ModuleDict`, is refused.
 
+
 # %%
 class ByName(nn.Module):
     def __init__(self):
@@ -368,6 +379,7 @@ told(lambda: run(torch.randn(8, 10)))
 # the program *checks*, and refuses what it was not made for. A loud error on day one, not a wrong head for a month.
 #
 # What is in the program? A list of operators whose inputs are the weights, by name, and your tensor. Print it.
+
 
 # %%
 def steps(program):
@@ -480,6 +492,7 @@ told(lambda: export(Gate(), (torch.ones(2),)))
 # baked in. What you want is that the program itself decides, with an operator that holds both branches. That is
 # `torch.cond`: a tensor that is true or false, a function for true, a function for false, and their inputs.
 
+
 # %%
 class CondGate(nn.Module):
     def forward(self, x):
@@ -504,6 +517,7 @@ predict("ch08-two-widths")
 # %% [markdown]
 # Eight rows are shown, rows are free. Try one, two and eight, and look at the ranges: which of them is new?
 
+
 # %%
 class TwoHeadsInside(TwoHeads):
     def forward(self, x):
@@ -522,6 +536,7 @@ print([str(sizes) for sizes in program.range_constraints.values()])
 # have just seen, so write a test where you rely on it. What must agree in any case is the structure, the number
 # of axes and the dtype. And no branch may hand back its input as it is. Look at the two refusals; for once the reason
 # is not in the first line.
+
 
 # %%
 class Refused(nn.Module):
@@ -586,6 +601,7 @@ told(lambda: program.module().eval())
 # %% [markdown]
 # {{card make_exportable}}
 
+
 # %% nbgrader={"grade": false, "grade_id": "make_exportable", "locked": false, "schema_version": 3, "solution": true, "task": false}
 class Router(nn.Module):  # given: leave it as it is
     def __init__(self, features, hidden, threshold):
@@ -619,6 +635,7 @@ def make_exportable(model, example):
     return export(exportable, (two_or_more,), dynamic_shapes={"x": {0: Dim.AUTO}})
     ### END SOLUTION
 
+
 # %% nbgrader={"grade": true, "grade_id": "make_exportable_check", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
 check("make_exportable", make_exportable)
 
@@ -631,6 +648,7 @@ check("make_exportable", make_exportable)
 # `torch.export.save` writes a program, with its weights, into a file that ends in `.pt2`; `torch.export.load` reads it.
 # The proof that nothing of your Python is needed: save a model twice, as a program and as a pickle, and delete its
 # class. Look at which file still answers.
+
 
 # %%
 class Doubler(nn.Module):
@@ -656,6 +674,7 @@ told(lambda: torch.load(as_pickle, weights_only=False))
 # A program may keep state. Here are two buffers that `forward` updates in the two ways of chapter 3: one in place, one by
 # binding its name to a new tensor. Export has a second mode, `strict=True`, which reads your Python more closely and
 # therefore sounds safer. Look at what each of the two programs keeps after two calls.
+
 
 # %%
 class Keeps(nn.Module):
@@ -710,6 +729,7 @@ print("model:", counting.calls.item(), "| file:", torch.export.load(file).module
 # %% [markdown]
 # {{card export_round_trip}}
 
+
 # %% nbgrader={"grade": false, "grade_id": "export_round_trip", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def save_program(model, example, path):
     ### BEGIN SOLUTION
@@ -723,6 +743,7 @@ def load_program(path):
     ### BEGIN SOLUTION
     return torch.export.load(path).module()
     ### END SOLUTION
+
 
 # %% nbgrader={"grade": true, "grade_id": "export_round_trip_check", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
 check("export_round_trip", save_program, load_program)

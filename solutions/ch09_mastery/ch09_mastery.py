@@ -43,9 +43,11 @@ from simulations import LifeOfAModule
 # layer passes back. They put it on every layer, and the run explodes as before. Here is the recipe; read what it
 # returns.
 
+
 # %%
 def clip_hook(module, grad_input, grad_output):
     return tuple(None if grad is None else grad.clamp(-1, 1) for grad in grad_input)
+
 
 # %% [markdown]
 # Put it on one layer and make the gradients large on purpose. Look at which of the two gradients is clipped.
@@ -134,6 +136,7 @@ except RuntimeError as error:
 # The counter hides a choice as well. `self.running_count += 1` changes the buffer in place: same tensor, still
 # registered, and no gradient is near an integer. But the line runs at every call. Look at who is counted.
 
+
 # %%
 class Counts(nn.Module):
     def __init__(self):
@@ -156,6 +159,7 @@ print("training calls: 1 | counted:", counting.running_count.item())
 
 # %% [markdown]
 # {{card my_custom_layer}}
+
 
 # %% nbgrader={"grade": false, "grade_id": "my_custom_layer", "locked": false, "schema_version": 3, "solution": true, "task": false}
 class MyCustomLayer(nn.Module):
@@ -180,6 +184,7 @@ class MyCustomLayer(nn.Module):
             out = out + self.bias
         return self.norm(out)
         ### END SOLUTION
+
 
 # %% nbgrader={"grade": true, "grade_id": "my_custom_layer_check", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
 check("my_custom_layer", MyCustomLayer)
@@ -216,6 +221,7 @@ predict("ch09-two-hooks")
 
 # %% [markdown]
 # Two backward passes without `zero_grad()`, with gradients 3 and 5, and the limit 4. Look at what is left in `.grad`.
+
 
 # %%
 def clamp_contribution(gradient):
@@ -263,6 +269,7 @@ except RuntimeError as error:
 # %% [markdown]
 # {{card clip_gradients}}
 
+
 # %% nbgrader={"grade": false, "grade_id": "clip_gradients", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def clip_gradients(model, limit):
     ### BEGIN SOLUTION
@@ -272,6 +279,7 @@ def clip_gradients(model, limit):
     trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
     return [parameter.register_post_accumulate_grad_hook(clip) for parameter in trained]
     ### END SOLUTION
+
 
 # %% nbgrader={"grade": true, "grade_id": "clip_gradients_check", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
 check("clip_gradients", clip_gradients)
@@ -341,6 +349,7 @@ except RuntimeError as error:
 # %% [markdown]
 # {{card extract_features}}
 
+
 # %% nbgrader={"grade": false, "grade_id": "extract_features", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def extract_features(model, path, batches):
     ### BEGIN SOLUTION
@@ -363,6 +372,7 @@ def extract_features(model, path, batches):
             part.training = training
     return torch.cat(collected)
     ### END SOLUTION
+
 
 # %% nbgrader={"grade": true, "grade_id": "extract_features_check", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
 check("extract_features", extract_features)
@@ -397,7 +407,13 @@ print("one number a channel:", tuple(strengths.shape))
 # %%
 for channels in (10, 16, 3):
     ranked = torch.arange(float(channels))
-    print(channels, "channels | pruned:", int((ranked <= ranked.quantile(0.2)).sum()), "| a fifth:", round(0.2 * channels, 1))
+    print(
+        channels,
+        "channels | pruned:",
+        int((ranked <= ranked.quantile(0.2)).sum()),
+        "| a fifth:",
+        round(0.2 * channels, 1),
+    )
 equal = torch.ones(10)
 print("10 equal ones | pruned:", int((equal <= equal.quantile(0.2)).sum()))
 
@@ -448,6 +464,7 @@ print("pre-hooks: ", [type(hook).__name__ for hook in pruned_layer._forward_pre_
 # %% [markdown]
 # {{card prune_channels}}
 
+
 # %% nbgrader={"grade": false, "grade_id": "prune_channels", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def prune_channels(layer, amount):
     ### BEGIN SOLUTION
@@ -461,6 +478,7 @@ def prune_channels(layer, amount):
     layer.register_forward_pre_hook(silence)
     return sorted(chosen)
     ### END SOLUTION
+
 
 # %% nbgrader={"grade": true, "grade_id": "prune_channels_check", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
 check("prune_channels", prune_channels)
@@ -550,6 +568,7 @@ predict("ch09-position")
 # Two models with the same two weights, `a` and `b`, created in another order. In the first, `a` has a gradient of 100
 # and `b` of 1, and SGD remembers both. Its state is loaded into the optimizer of the second.
 
+
 # %%
 def two_weights(*names):
     return nn.ParameterDict([(name, nn.Parameter(torch.zeros(1))) for name in names])
@@ -561,8 +580,12 @@ first["a"].grad, first["b"].grad = torch.tensor([100.0]), torch.tensor([1.0])
 old.step()
 new.load_state_dict(old.state_dict())
 print("keys:", list(old.state_dict()["state"]))
-print("remembered for a:", old.state[first["a"]]["momentum_buffer"].item(), "then",
-      new.state[second["a"]]["momentum_buffer"].item())
+print(
+    "remembered for a:",
+    old.state[first["a"]]["momentum_buffer"].item(),
+    "then",
+    new.state[second["a"]]["momentum_buffer"].item(),
+)
 
 # %% [markdown]
 # Positions, not names, and no error: the shapes were the same. `load_state_dict` of a *model* goes by name, that of an
@@ -575,6 +598,7 @@ print("\n".join(line.strip() for line in source if "order indices" in line))
 
 # %% [markdown]
 # {{card freeze_and_finetune}}
+
 
 # %% nbgrader={"grade": false, "grade_id": "freeze_and_finetune", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def freeze_and_finetune(model, optimizer, frozen, rates):
@@ -598,6 +622,7 @@ def freeze_and_finetune(model, optimizer, frozen, rates):
             fresh.state[parameter] = optimizer.state[parameter]
     return fresh
     ### END SOLUTION
+
 
 # %% nbgrader={"grade": true, "grade_id": "freeze_and_finetune_check", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
 check("freeze_and_finetune", freeze_and_finetune)
@@ -660,6 +685,7 @@ print("copy:", trial.running_mean.item(), "| patient:", ward.running_mean.item()
 # %% [markdown]
 # {{card sick_model}}
 
+
 # %% nbgrader={"grade": false, "grade_id": "sick_model", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def my_diagnosis():
     ### BEGIN SOLUTION
@@ -693,6 +719,7 @@ def diagnose(patient):
             found["not_optimized"].append(name)
     return found
     ### END SOLUTION
+
 
 # %% nbgrader={"grade": true, "grade_id": "sick_model_check", "locked": true, "points": 6, "schema_version": 3, "solution": false, "task": false}
 check("sick_model", my_diagnosis, diagnose)
@@ -738,6 +765,7 @@ print("equal:", one_way == other_way, "| close:", abs(one_way - other_way) < 1e-
 # A check here is a *probe*: a generator that drives something and yields what it sees. It is run twice, on torch's
 # layer and on yours, and the two lists of observations are compared. Here is a small one at work on two activations.
 
+
 # %%
 def small_probe(make):
     activation = make()
@@ -758,6 +786,7 @@ print(list(small_probe(nn.LeakyReLU)))
 
 # %% [markdown]
 # {{card be_the_grader}}
+
 
 # %% nbgrader={"grade": false, "grade_id": "be_the_grader", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def probe(make):
@@ -785,6 +814,7 @@ def probe(make):
     yield "average of two batches", averaging.running_mean
     yield "in float64", layer.double().eval()(rows.double()), 1e-4
     ### END SOLUTION
+
 
 # %% nbgrader={"grade": true, "grade_id": "be_the_grader_check", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
 check("be_the_grader", probe)
@@ -823,6 +853,7 @@ Norm, Dropout = nn.BatchNorm1d, nn.Dropout  # yours of chapter 3, once they are 
 # The network is short. Before you run the cell after it, count its parameters by hand: two layers of yours with weight,
 # bias and a LayerNorm, one BatchNorm, one head.
 
+
 # %%
 class DigitNet(nn.Module):
     def __init__(self):
@@ -837,6 +868,7 @@ class DigitNet(nn.Module):
 def share_right(model):
     with torch.no_grad():
         return (model.eval()(new_greys).argmax(1) == new_digits).float().mean().item()
+
 
 # %% [markdown]
 # 64 · 64 + 64 + 128 for the first layer, 128 for the BatchNorm, 64 · 32 + 32 + 64 for the second layer, 32 · 10 + 10 for
@@ -855,6 +887,7 @@ print("better than luck before training:", share_right(model) > 0.3)
 # Thirty epochs in batches of 50, with your clipping on the gradients. Everything in the loop is plain; the work is in
 # the parts. Look at the two statements at the end: they are the goal.
 
+
 # %%
 def train(model, epochs=30):
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)
@@ -864,6 +897,7 @@ def train(model, epochs=30):
             optimizer.zero_grad()
             nn.functional.cross_entropy(model(greys[rows]), digits[rows]).backward()
             optimizer.step()
+
 
 # %% [markdown]
 # Now run it. Your `clip_gradients` hands back handles; they come off again when the training is over.
