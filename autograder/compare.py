@@ -44,6 +44,8 @@ def difference(expected: Any, got: Any, tolerance: float | None = None) -> str |
 
 
 def _tensor_difference(expected: TensorSnapshot, got: Any, tolerance: float | None) -> str | None:
+    if isinstance(got, Raised):
+        return f"expected {words(expected)}, yours raises {got.type_name}"
     if not isinstance(got, TensorSnapshot):
         return f"expected {words(expected)}, yours is {words(got)}"
     if got.shape != expected.shape:
@@ -141,7 +143,7 @@ def words(value: Any) -> str:
             return f"a tensor {_numbers(value.values)}"
         return f"a tensor of shape {value.shape}"
     if isinstance(value, Raised):
-        return f"a {value.type_name}"
+        return f"{'an' if value.type_name[:1] in 'AEIOU' else 'a'} {value.type_name}"
     if isinstance(value, Other):
         return f"an object of type {value.type_name}"
     if isinstance(value, dict):
