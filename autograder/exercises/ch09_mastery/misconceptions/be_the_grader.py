@@ -114,6 +114,12 @@ class InnerLife(_Probing):
         yield "children", [name for name, _ in layer.named_children()]
 
 
+class ClassLookedAt(_Probing):
+    def names(self, layer: Any) -> Iterator[tuple]:
+        yield from super().names(layer)
+        yield "printout", repr(layer)
+
+
 class WeightsOfOne(_Probing):
     def prepare(self, layer: Any) -> None:
         pass
@@ -195,8 +201,9 @@ misconceptions = (
         OrderOfNames,
         "order_of_names_asked_for",
         "accepts a design that registers in another order",
-        "the order of registration is compared",
-        "Does anything that loads a file or trains a model depend on the order of the names in it?",
+        "the order of registration is compared, or what is in no file",
+        "A right layer may register in another order, or keep a buffer that is in no file. Which of your observations "
+        "minds that, and does anything that loads the file or trains the model?",
         _SECTION,
     ),
     _misconception(
@@ -205,6 +212,15 @@ misconceptions = (
         "accepts a design with a helper module",
         "the probe looks at how a layer is built",
         "A colleague splits the layer into two modules, and it computes the same. Should your probe mind?",
+        _SECTION,
+    ),
+    _misconception(
+        ClassLookedAt,
+        "class_looked_at",
+        "accepts a design that calls torch's function",
+        "the name of the class, or its printout, is compared",
+        "A colleague's class has another name and prints in another way. Which of your observations asks for that, and "
+        "what does a layer do differently because of it?",
         _SECTION,
     ),
     _misconception(

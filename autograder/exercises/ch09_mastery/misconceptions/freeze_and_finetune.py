@@ -122,6 +122,12 @@ class NamesThatBeginAlike(_Finetuning):
         return any(name.startswith(path) for path in self.frozen)
 
 
+class ParametersThatBeginAlike(NamesThatBeginAlike):
+    def stop(self) -> None:
+        for path in self.frozen:
+            self.model.get_submodule(path).eval()
+
+
 class OneRateForAll(_Finetuning):
     def rate(self, name: str) -> float:
         return self.old.param_groups[0]["lr"]
@@ -219,6 +225,14 @@ misconceptions = (
         _REQUIRES,
         "a path is compared as the beginning of a text",
         "Does your test for `block` also say yes to `block2.0.weight`?",
+        "the card of this exercise",
+    ),
+    _misconception(
+        ParametersThatBeginAlike,
+        "parameters_that_begin_alike",
+        _REQUIRES,
+        "the parts are found by their path, and their parameters by the beginning of a name",
+        "Which names begin with `block`, and which of them lie inside the part of that name?",
         "the card of this exercise",
     ),
     _misconception(

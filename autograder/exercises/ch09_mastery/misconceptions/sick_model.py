@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from autograder.clinic import FAULTS, Patient, admit
+from autograder.clinic import EXAMPLE_TEXT, FAULTS, Patient, admit
 from autograder.exercise import Misconception
 
 
@@ -119,6 +119,14 @@ class BuffersTriedOut(_Examination):
                 yield path
 
 
+class PatientCalled(_Examination):
+    """Calls the patient itself, to see whether it runs."""
+
+    def run(self) -> dict[str, list[str]]:
+        self.model(self.patient.sample)
+        return super().run()
+
+
 class EveryInplace(_Examination):
     def inplace_under_hook(self) -> Iterator[str]:
         return (path for path, part in self.modules.items() if getattr(part, "inplace", False))
@@ -151,6 +159,10 @@ def _own_first_finding() -> tuple[str, dict[str, list[str]]]:
     return text, {first: named[first]}
 
 
+def _own_of_the_example() -> tuple[str, dict[str, list[str]]]:
+    return EXAMPLE_TEXT, _Examination(admit(EXAMPLE_TEXT)).run()
+
+
 def _function(kind: type[_Examination]) -> Callable:
     def diagnose(patient: Patient) -> dict[str, list[str]]:
         return kind(patient).run()
@@ -173,6 +185,14 @@ misconceptions = (
         _SECTION,
         "your own patient: places that you missed",
         (_own_first_finding, _function(_Examination)),
+    ),
+    Misconception(
+        "patient_of_the_example",
+        "the patient of the notebook's example is diagnosed",
+        "Everybody who leaves the example as it is gets the same patient. Which text makes one that is yours alone?",
+        _SECTION,
+        "my_diagnosis() gives your id and a dict",
+        (_own_of_the_example, _function(_Examination)),
     ),
     _misconception(
         EveryListWithModules,
@@ -244,6 +264,15 @@ misconceptions = (
         "the patient is left as it was",
         "the examination moves the statistics of the patient itself",
         "You ran a BatchNorm to see whether its mean moves. It did. Whose mean was that?",
+        _SECTION,
+    ),
+    _misconception(
+        PatientCalled,
+        "patient_called",
+        "the patient is left as it was",
+        "the patient itself is called, which moves its statistics and stops at one of the faults",
+        "One call of the patient: what does it move in training mode, and which of the seven faults would stop it? "
+        "What else of the patient could you call?",
         _SECTION,
     ),
     _misconception(
