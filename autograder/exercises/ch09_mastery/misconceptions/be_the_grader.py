@@ -178,7 +178,7 @@ def _misconception(kind: type, name: str, rejected_by: str, summary: str, questi
 
 
 _CAUGHT = "rejects the one that is wrong in "
-_SECTION = "the section on what a check is worth in this chapter"
+_SECTION = "the section «What a check is worth» in this chapter"
 
 misconceptions = (
     _misconception(
@@ -245,7 +245,7 @@ misconceptions = (
         _CAUGHT + "the variance it divides by",
         "the difference between the two variances is smaller than what the probe forgives",
         "By which factor do the two variances of n rows differ? What is it for your n, and what do you forgive?",
-        "chapter 3, which variance goes where",
+        "chapter 3, «Which variance goes where»",
     ),
     _misconception(
         NoGradient,
@@ -277,7 +277,7 @@ misconceptions = (
         _CAUGHT + "its parameters",
         "the probe asks for values and never for what is trained and saved",
         "A statistic may be a buffer or a parameter, with the same numbers. Which of your observations would tell?",
-        "chapter 3, three homes for a tensor",
+        "chapter 3, «Three homes for a tensor»",
     ),
     _misconception(
         OneDtype,
@@ -285,6 +285,6 @@ misconceptions = (
         _CAUGHT + "float64",
         "everything is asked in float32",
         "What does the layer return after `.double()`? Who has asked it?",
-        "chapter 3, what .to() converts",
+        "chapter 3, «What `.to()` converts»",
     ),
 )

@@ -150,8 +150,8 @@ def _misconception(kind: type, name: str, rejected_by: str, summary: str, questi
     return Misconception(name, summary, question, read, rejected_by, (_function(kind),))
 
 
-_FREEZING = "the section on three things that move a frozen number in this chapter"
-_MEMORY = "the section on what an optimizer remembers in this chapter"
+_FREEZING = "the section «Three things that move a frozen number» in this chapter"
+_MEMORY = "the section «What an optimizer remembers» in this chapter"
 _REQUIRES = "which parameters require a gradient"
 
 misconceptions = (
@@ -241,7 +241,7 @@ misconceptions = (
         "learning rate of each trained parameter",
         "the rates are not used",
         "Print `lr` of every group of your optimizer. How many different ones are there?",
-        "the section on groups in this chapter",
+        "the section «Groups» in this chapter",
     ),
     _misconception(
         SettingsLost,
@@ -249,6 +249,6 @@ misconceptions = (
         "other settings of the groups",
         "the new optimizer has the defaults of its class",
         "Print one group of the old optimizer and one of the new. Which settings differ besides the rate?",
-        "the section on groups in this chapter",
+        "the section «Groups» in this chapter",
     ),
 )

@@ -134,8 +134,8 @@ def _misconception(part: type, name: str, rejected_by: str, summary: str, questi
     return Misconception(name, summary, question, read, rejected_by, (part,))
 
 
-_TEMPLATE = "the section on the template of a layer in this chapter"
-_BUFFERS = "chapter 3, three homes for a tensor"
+_TEMPLATE = "the section «The template of a layer» in this chapter"
+_BUFFERS = "chapter 3, «Three homes for a tensor»"
 
 misconceptions = (
     _misconception(
@@ -160,7 +160,7 @@ misconceptions = (
         "dtypes in state_dict()",
         "the counter is a floating tensor",
         "After `.half()`, what is the largest number that this counter can count to, one by one?",
-        "chapter 3, what .to() converts",
+        "chapter 3, «What `.to()` converts»",
     ),
     _misconception(
         CountAsNumber,
@@ -193,7 +193,7 @@ misconceptions = (
         "a state_dict() taken before the steps follows the count",
         "the counter becomes a new tensor at every call",
         "Somebody took `state_dict()` before the training. Does their tensor still count, and who made a second one?",
-        "chapter 3, updating a buffer",
+        "chapter 3, «Updating a buffer»",
     ),
     _misconception(
         BiasPlainNone,
@@ -233,7 +233,7 @@ misconceptions = (
         "parameters()",
         "the weight is stored as (in, out)",
         "Which axis of `nn.Linear(3, 5).weight` is the long one, and what would load into a layer like yours?",
-        "chapter 2, on the shape of a weight",
+        "chapter 2, «The linear layer»",
     ),
     _misconception(
         WeightAsLinearStarts,

@@ -175,7 +175,7 @@ def _misconception(kind: type, name: str, rejected_by: str, summary: str, questi
     return Misconception(name, summary, question, read, rejected_by, (_right_own, _function(kind)))
 
 
-_SECTION = "the section on seven faults and their traces in this chapter"
+_SECTION = "the section «Seven faults and their traces» in this chapter"
 
 misconceptions = (
     Misconception(
@@ -200,7 +200,7 @@ misconceptions = (
         "unregistered",
         "a list of registered modules counts as hidden",
         "A module may stand in a list and be registered as well. How do you tell that two names mean one object?",
-        "chapter 0, find_orphans",
+        "chapter 0, «Looking for what is missing»",
     ),
     _misconception(
         RootAttributesOnly,
@@ -208,7 +208,7 @@ misconceptions = (
         "unregistered",
         "lists inside the blocks are not looked at",
         "Whose attributes did you look at: the model's, or those of every part of it?",
-        "chapter 0, find_orphans",
+        "chapter 0, «Looking for what is missing»",
     ),
     _misconception(
         EqualValues,
@@ -216,7 +216,7 @@ misconceptions = (
         "untied",
         "two tensors with equal numbers count as one",
         "Two weights start with the same numbers. After one step of training, are they still equal?",
-        "chapter 2, tied weights",
+        "chapter 2, «One weight in two places»",
     ),
     _misconception(
         ForwardHooksOnly,
@@ -224,7 +224,7 @@ misconceptions = (
         "leaked_hook",
         "only one registry of hooks is read",
         "How many kinds of forward hooks does a module keep, and in how many dicts?",
-        "chapter 4, where hooks are kept",
+        "chapter 4, «Handles»",
     ),
     _misconception(
         EveryHook,
@@ -248,7 +248,7 @@ misconceptions = (
         "wrong_mode",
         "the flags further down are not read",
         "How many flags named `training` has the patient, and how many did you read?",
-        "chapter 3, train() and eval()",
+        "chapter 3, «train() and eval()»",
     ),
     _misconception(
         FalsyMomentum,
@@ -256,7 +256,7 @@ misconceptions = (
         "frozen_buffer",
         "momentum None counts as no momentum",
         "What does BatchNorm do when its momentum is None, and is that standing still?",
-        "chapter 3, which variance goes where",
+        "chapter 3, «Which variance goes where»",
     ),
     _misconception(
         BuffersTriedOut,
@@ -281,7 +281,7 @@ misconceptions = (
         "inplace_under_hook",
         "an in-place activation alone counts as a fault",
         "Which of the in-place layers of this patient would raise in a forward, and what else do they carry?",
-        "chapter 4, backward hooks and in-place layers",
+        "chapter 4, «Where backward hooks stumble»",
     ),
     _misconception(
         FirstGroupOnly,
@@ -289,7 +289,7 @@ misconceptions = (
         "not_optimized",
         "only one group of the optimizer is read",
         "How many groups has `patient.optimizer`, and what is in the second?",
-        "the section on groups in this chapter",
+        "the section «Groups» in this chapter",
     ),
     _misconception(
         FrozenExpected,
@@ -305,6 +305,6 @@ misconceptions = (
         "not_optimized",
         "`in` compares tensors by their values",
         "What does `tensor in list` ask of each element, identity or equality, and what is the answer for two tensors?",
-        "chapter 2, tied weights",
+        "chapter 2, «One weight in two places»",
     ),
 )
