@@ -113,11 +113,23 @@ def _list_difference(expected: list, got: Any, tolerance: float | None) -> str |
     if not isinstance(got, list):
         return f"expected {words(expected)}, yours is {words(got)}"
     if len(expected) != len(got) or all(isinstance(item, str) for item in expected):
-        return None if expected == got else f"expected {words(expected)}, yours is {words(got)}"
+        return None if expected == got else _lists_said(expected, got)
     for index, (one, other) in enumerate(zip(expected, got, strict=True)):
         if said := difference(one, other, tolerance):
             return f"at position {index}: {said}"
     return None
+
+
+def _lists_said(expected: list, got: list) -> str:
+    """Return both lists in words, or the first difference where only what is not shown of them differs."""
+    if words(expected) != words(got):
+        return f"expected {words(expected)}, yours is {words(got)}"
+    for index, (one, other) in enumerate(zip(expected, got, strict=False)):
+        if one != other:
+            return f"at position {index}: expected {words(one)}, yours is {words(other)}"
+    longer, said = (expected, "missing") if len(expected) > len(got) else (got, "too many")
+    first = words(longer[min(len(expected), len(got))])
+    return f"expected {len(expected)} entries, yours has {len(got)}: the first {said} is {first}"
 
 
 def _dict_difference(expected: dict, got: Any, tolerance: float | None) -> str | None:
@@ -141,7 +153,7 @@ def words(value: Any) -> str:
             return f"a tensor {_numbers(value.values)}"
         return f"a tensor of shape {value.shape}"
     if isinstance(value, Raised):
-        return f"a {value.type_name}"
+        return f"{'an' if value.type_name[:1] in 'AEIOU' else 'a'} {value.type_name}"
     if isinstance(value, Other):
         return f"an object of type {value.type_name}"
     if isinstance(value, dict):

@@ -51,6 +51,9 @@ def test_a_value_agrees_with_itself(value: object) -> None:
         (0.5, 0.6, "expected 0.5, yours is 0.6"),
         ("a", "b", "expected 'a', yours is 'b'"),
         ([1, 2], [1, 2, 3], "expected [1, 2], yours is [1, 2, 3]"),
+        (list("abcdefgh"), list("abcdefgx"), "at position 7: expected 'h', yours is 'x'"),
+        (list("abcdefgh"), list("abcdefg"), "expected 8 entries, yours has 7: the first missing is 'h'"),
+        (list("abcdefg"), list("abcdefgh"), "expected 7 entries, yours has 8: the first too many is 'h'"),
         ([1, 2.0], [1, 2.5], "at position 1: expected 2, yours is 2.5"),
         ({"a": 1, "b": 2}, {"a": 1}, "b missing (expected a, b, yours has a)"),
         ({"a": 1}, {"a": 1, "c": 2}, "c too many"),
@@ -58,6 +61,7 @@ def test_a_value_agrees_with_itself(value: object) -> None:
         (Raised("ValueError"), "no error", "expected a ValueError, yours gives no error"),
         (Raised("ValueError"), Raised("KeyError"), "expected a ValueError, yours raises KeyError"),
         ("no error", Raised("KeyError"), "expected no error, yours gives a KeyError"),
+        (Raised("IndexError"), "no error", "expected an IndexError, yours gives no error"),
     ],
 )
 def test_a_difference_is_said_in_words_and_numbers(expected: object, got: object, words: str) -> None:
