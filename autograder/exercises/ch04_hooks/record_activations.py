@@ -267,8 +267,8 @@ card = Card(
         "the model's outputs, gradients and modes are what they would be without you",
         "after the block, ended by an error or not, no hook of yours is left, every other hook is still there, and "
         "`seen` stays readable",
-        "`names` limits the record to these paths; one that the model does not have raises `KeyError`, and then, too, "
-        "no hook of yours is left",
+        "`names` limits the record to these paths, an empty list to none; a path that the model does not have raises "
+        "`KeyError`, and then, too, no hook of yours is left",
     ),
     minutes=30,
     difficulty=3,
