@@ -141,7 +141,7 @@ def words(value: Any) -> str:
             return f"a tensor {_numbers(value.values)}"
         return f"a tensor of shape {value.shape}"
     if isinstance(value, Raised):
-        return f"a {value.type_name}"
+        return f"{'an' if value.type_name[0] in 'AEIOU' else 'a'} {value.type_name}"
     if isinstance(value, Other):
         return f"an object of type {value.type_name}"
     if isinstance(value, dict):

@@ -58,6 +58,7 @@ def test_a_value_agrees_with_itself(value: object) -> None:
         (Raised("ValueError"), "no error", "expected a ValueError, yours gives no error"),
         (Raised("ValueError"), Raised("KeyError"), "expected a ValueError, yours raises KeyError"),
         ("no error", Raised("KeyError"), "expected no error, yours gives a KeyError"),
+        (Raised("AttributeError"), "no error", "expected an AttributeError, yours gives no error"),
     ],
 )
 def test_a_difference_is_said_in_words_and_numbers(expected: object, got: object, words: str) -> None:
