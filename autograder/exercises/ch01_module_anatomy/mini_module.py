@@ -235,6 +235,8 @@ def _saving(make: type, case: Case) -> Iterator[tuple]:
         "loading with a key too many",
         attempt(lambda: other.load_state_dict({**wrong, "body.norm.weight": value, "body.new": value})),
     )
+    net.register_buffer("mask", case.tensors[4].clone())
+    yield "keys after the buffer was registered again, to be saved", list(net.state_dict())
 
 
 def _training(make: type, case: Case) -> Iterator[tuple]:
@@ -299,9 +301,9 @@ hints = Hints(
     question=(
         "Start with `__init__`: the registries must exist before the first assignment goes through your own "
         "`__setattr__`. How does torch's `__init__` store them? Then take the table of `route`, which you have "
-        "already written: what has to happen in each of its homes, and what must happen to the other homes? For the "
-        "walks, ask which of the three can be built on `named_modules()`, and which one must not be, because it "
-        "shows a shared child twice?"
+        "already written: what has to happen in each of its homes, and what must happen to the other homes? Of "
+        "`named_parameters()`, `named_buffers()` and `state_dict()`, which can be built on `named_modules()`, and "
+        "which one must not be, because it shows a shared child twice?"
     ),
     template=(
         "def __setattr__(self, name, value):\n"

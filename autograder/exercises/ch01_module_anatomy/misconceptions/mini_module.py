@@ -124,17 +124,23 @@ class _Mini:
     def saved(self) -> dict[str, Any]:
         return {**self._parameters, **{k: v for k, v in self._buffers.items() if k not in self._not_saved}}
 
+    def detached(self, value: torch.Tensor) -> torch.Tensor:
+        return value.detach()
+
     def state_dict(self, path: str = "") -> dict[str, Any]:
-        state = {self.join(path, name): v.detach() for name, v in self.saved().items() if v is not None}
+        state = {self.join(path, name): self.detached(v) for name, v in self.saved().items() if v is not None}
         for name, child in self._modules.items():
             if child is not None:
                 state |= child.state_dict(self.join(path, name))
         return state
 
-    def load_state_dict(self, state: Any) -> None:
-        own = self.state_dict()
+    def compare_keys(self, own: Any, state: Any) -> None:
         if set(own) != set(state):
             raise RuntimeError("the keys differ")
+
+    def load_state_dict(self, state: Any) -> None:
+        own = self.state_dict()
+        self.compare_keys(own, state)
         for key, value in own.items():
             value.copy_(state[key])
 
@@ -239,6 +245,23 @@ class ParametersSaved(_Mini):
 class EverythingSaved(_Mini):
     def saved(self) -> dict[str, Any]:
         return {**self._parameters, **self._buffers}
+
+
+class NeverSavedAgain(_Mini):
+    def register_buffer(self, name: str, tensor: Any, persistent: bool = True) -> None:
+        unsaved = set(self._not_saved)
+        super().register_buffer(name, tensor, persistent)
+        self._not_saved.update(unsaved)
+
+
+class StateCopied(_Mini):
+    def detached(self, value: torch.Tensor) -> torch.Tensor:
+        return value.detach().clone()
+
+
+class KeysNotCompared(_Mini):
+    def compare_keys(self, own: Any, state: Any) -> None:
+        pass
 
 
 class LoadRebinds(_Mini):
@@ -380,6 +403,33 @@ misconceptions = (
         "keys of state_dict()",
         "state_dict ignores `persistent` when it is False",
         "What did the caller of `register_buffer` ask for with its third argument, and where did you note it?",
+        "the section on a dict of paths in this chapter",
+    ),
+    _misconception(
+        "never_saved_again",
+        NeverSavedAgain,
+        "keys after the buffer was registered again, to be saved",
+        "a buffer that was once registered with persistent=False is never saved",
+        "A buffer is registered as not persistent, and later once more as usual. What does your note about it say "
+        "then?",
+        "the end of `Module.register_buffer`",
+    ),
+    _misconception(
+        "state_copied",
+        StateCopied,
+        "state_dict() after a change in place",
+        "state_dict gives copies",
+        "Change a parameter in place and look into a dict that you took before. And if `load_state_dict` writes into "
+        "what your `state_dict()` gives: whose values change?",
+        "the section on a dict of paths in this chapter",
+    ),
+    _misconception(
+        "keys_not_compared",
+        KeysNotCompared,
+        "loading with a key too many",
+        "loading does not compare the keys first",
+        "A file has one key more than the model. What does torch say, and what would you like to hear when you load a "
+        "file into the wrong model?",
         "the section on a dict of paths in this chapter",
     ),
     _misconception(
