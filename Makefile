@@ -4,16 +4,20 @@
 #             PORT=8888                the port of JupyterLab
 #             LAB_ARGS='--no-browser'  more arguments for JupyterLab
 #             PYTEST_ARGS='-k lock'    more arguments for pytest
+#             CHAPTER=ch03_buffers_and_state   what `make grade` grades
+#             GRADE_ARGS='--student ada'       more arguments for `autograder grade`
 #             UPGRADE=1                lets `make lock` move to newer versions
 
 .DEFAULT_GOAL := help
-.PHONY: help lab test lint notebooks notebooks-check bench lock clean
+.PHONY: help lab site check watch doctor reset preflight test lint grade notebooks notebooks-check bench lock clean
 MAKEFLAGS += --no-print-directory
 
 BIN := .venv/bin
 PORT ?=
 LAB_ARGS ?=
 PYTEST_ARGS ?=
+CHAPTER ?=
+GRADE_ARGS ?=
 
 # JupyterLab refuses to run as root unless told; in a container root is the ordinary user.
 AS_ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)
@@ -23,9 +27,16 @@ help:
 	@echo
 	@echo "For students"
 	@echo "  make lab              install the course if need be and open it in JupyterLab"
+	@echo "  make check            run your notebooks as they are saved and print what their checks say"
+	@echo "  make watch            the same for a chapter whenever you save it"
+	@echo "  make doctor           say what works on this machine and how to mend what does not"
+	@echo "  make reset CHAPTER=ch03      a fresh chapter; your answers are kept beside it"
+	@echo "  make preflight CHAPTER=ch03  say what would break the grading of a chapter"
+	@echo "  make site             write the chapters as pages that need no kernel and no network (SOLVED=1)"
 	@echo
 	@echo "For instructors"
 	@echo "  make test             install what is missing and run every check"
+	@echo "  make grade CHAPTER=…  grade a class, sandboxed and in parallel"
 	@echo "  make bench            time the checks that students run"
 	@echo
 	@echo "For authors"
@@ -39,9 +50,31 @@ help:
 
 lab:
 	@tools/install.sh lab
+	@$(BIN)/autograder start >/dev/null || true
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m jupyterlab \
-		--ServerApp.ip=127.0.0.1 --LabApp.default_url=/lab/tree/notebooks \
+		--ServerApp.ip=127.0.0.1 --LabApp.default_url=/lab/tree/notebooks/start_here.ipynb \
 		$(if $(PORT),--ServerApp.port=$(PORT)) $(AS_ROOT) $(LAB_ARGS)
+
+check:
+	@tools/install.sh lab
+	@$(BIN)/autograder check $(CHAPTER)
+
+watch:
+	@tools/install.sh lab
+	@$(BIN)/autograder check --watch $(CHAPTER)
+
+doctor:
+	@tools/install.sh lab
+	@$(BIN)/autograder doctor
+
+site:
+	@tools/install.sh lab
+	@$(BIN)/autograder site $(if $(SOLVED),--solved)
+
+reset preflight:
+	@tools/install.sh lab
+	@test -n "$(CHAPTER)" || { echo "Name a chapter: make $@ CHAPTER=ch03" >&2; exit 2; }
+	@$(BIN)/autograder $@ $(CHAPTER)
 
 test:
 	@tools/install.sh test
@@ -51,6 +84,10 @@ test:
 lint:
 	@tools/install.sh test
 	@$(BIN)/ruff check
+
+grade:
+	@tools/install.sh test
+	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/autograder grade "$(CHAPTER)" $(GRADE_ARGS)
 
 notebooks:
 	@tools/install.sh test

@@ -44,6 +44,13 @@ c.GenerateAssignment.preprocessors = [
     CheckCellMetadata,
 ]
 
+c.Autograde.sanitize_preprocessors = [
+    ClearOutput,
+    "nbgrader.preprocessors.DeduplicateIds",
+    "nbgrader.preprocessors.OverwriteKernelspec",
+    "autograder.grading.assignment.RestoreCells",
+    CheckCellMetadata,
+]
 c.Autograde.autograde_preprocessors = [
     "autograder.grading.execute.ExecuteForGrading",
     "nbgrader.preprocessors.IgnorePattern",
@@ -56,4 +63,3 @@ c.Autograde.autograde_preprocessors = [
 # A deleted check cell comes back empty-handed instead of staying without a score for ever.
 c.OverwriteCells.add_missing_cells = True
 c.ExecuteForGrading.timeout = 60
-c.ExecuteForGrading.shutdown_kernel = "immediate"

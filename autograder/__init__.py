@@ -21,4 +21,13 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'autograder' has no attribute {name!r}")
     import importlib
 
+    from autograder.messages import UsageError
+    from autograder.student.doctor import torch_problem
+
+    if problem := torch_problem():
+        raise UsageError(problem)
+    if name == "check":
+        from autograder.lesson.unrun import explain_unrun_answers
+
+        explain_unrun_answers()
     return getattr(importlib.import_module(_HOMES[name]), name)

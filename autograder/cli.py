@@ -7,7 +7,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from autograder.grading.command import add_arguments
 from autograder.messages import UsageError
+from autograder.student.command import add_commands
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -20,7 +22,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     build.set_defaults(run=_build)
     bench = commands.add_parser("bench", help="time what people wait for, beside a peer in the same run")
     bench.set_defaults(run=_bench)
-    for command in (build, bench):
+    grade = commands.add_parser("grade", help="grade a class: sandboxed, judged outside the students' processes")
+    add_arguments(grade)
+    for command in (build, bench, grade, *add_commands(commands)):
         command.add_argument("--root", type=Path, default=Path.cwd(), help="the repository's folder")
     options = parser.parse_args(arguments)
     try:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from autograder.cases import Case
+if TYPE_CHECKING:  # The cases need torch, and the command line does not.
+    from autograder.cases import Case
 
 
 @dataclass(frozen=True)

@@ -106,14 +106,14 @@ def judge(exercise: Exercise, expected: Sequence[Record], got: Sequence[Record])
     weights = {name: exercise.weight(name) for name in cases_with}
     earned = sum(weights[name] * cases_agreeing[name] / count for name, count in cases_with.items())
     total = sum(weights.values())
-    unwritten = any(record.stop and _is_stub(record.stop, exercise) for record in got)
+    unwritten = any(record.stop and is_stub(record.stop, exercise) for record in got)
     verdict.unsolved = unwritten and not (exercise.written_in_steps and any(cases_agreeing.values()))
     verdict.passed = not verdict.differences and all(record.stop is None for record in got)
     verdict.score = 0.0 if verdict.unsolved else (1.0 if verdict.passed else min(earned / total, 0.99))
     return verdict
 
 
-def _is_stub(stop: Stop, exercise: Exercise) -> bool:
+def is_stub(stop: Stop, exercise: Exercise) -> bool:
     """Whether an unwritten part ended the probe: torch raises NotImplementedError too, for what it cannot compute."""
     raised_by_hand = (stop.text or "").startswith("raise NotImplementedError")
     return stop.type_name == "NotImplementedError" and (stop.message == exercise.name or raised_by_hand)

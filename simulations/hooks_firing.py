@@ -19,7 +19,7 @@ KINDS = {
     "forward_pre": ("before forward", "before", "forward", "forward pre-hook"),
     "forward": ("after forward", "after", "forward", "forward hook"),
     "full_backward_pre": ("before backward", "before", "backward", "full backward pre-hook"),
-    "full_backward": ("after backward", "after", "backward", "full backward hook"),
+    "full_backward": ("gradients ready", "after", "backward", "full backward hook"),
 }
 
 
@@ -37,25 +37,31 @@ class HookNet(nn.Module):
         return self.fc2(self.act(self.fc1(x)))
 
 
-def record(kinds: tuple[str, ...] = tuple(KINDS), on_children: bool = True, replacing: bool = False) -> Trace:
+def record(
+    kinds: tuple[str, ...] = tuple(KINDS),
+    on_children: bool = True,
+    replacing: bool = False,
+    input_asks: bool = True,
+) -> Trace:
     """Register the kinds of hooks asked for, call the model and run backward; each firing is an event.
 
     ``on_children`` False leaves hooks on the root only. ``replacing`` lets the forward hook of ``act`` return half of
-    its output, which then is what ``fc2`` receives.
+    its output, which then is what ``fc2`` receives. ``input_asks`` says whether the input requires a gradient: it
+    decides whether the root's full backward hook fires last or first.
     """
     with torch.random.fork_rng([]):
         torch.manual_seed(2)
         model = HookNet()
         # fork_rng gives back the numbers, and the model is our own: nothing of the learner's is touched.
-        return _record(model, kinds, on_children, replacing, torch.randn(4, 8))
+        return _record(model, kinds, on_children, replacing, torch.randn(4, 8).requires_grad_(input_asks))
 
 
 def _record(model: nn.Module, kinds: tuple[str, ...], on_children: bool, replacing: bool, x: torch.Tensor) -> Trace:
     trace = Trace(
         "hooks_firing",
         "Hooks Firing During Forward and Backward",
-        "Forward hooks fire from the outside in and close from the inside out. Backward runs through the layers in "
-        "reverse, and the root's own backward hook comes last.",
+        "Forward: the root opens first and closes last. Backward goes through the layers in reverse, and the root's "
+        "own hook fires last if the input asks for a gradient, and first if it does not.",
         facts=[{"id": kind, "label": word} for kind, (word, *_) in KINDS.items() if kind in kinds],
         pace=700,
     )
@@ -174,7 +180,8 @@ class HooksFiring(Simulation):
     def page(self, kinds: str = "all", on_children: bool = True, replacing: bool = False) -> Page:
         """Record with the kinds of hooks asked for."""
         chosen = tuple(kind for kind in KINDS if kinds == "all" or (kinds == "forward") == ("backward" not in kind))
-        return Page({kinds: record(chosen, on_children, replacing)})
+        labels = {"input asks for a gradient": True, "input does not ask": False}
+        return Page({label: record(chosen, on_children, replacing, asks) for label, asks in labels.items()})
 
     def controls(self) -> dict[str, Any]:
         """Kinds of hooks, where they sit, and whether one of them replaces an output."""

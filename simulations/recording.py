@@ -62,6 +62,8 @@ def shapes_text(value: Any) -> str:
     found = [shape_text(tensor.shape) for tensor in tensors_in(value)]
     if found:
         return ", ".join(found[:3]) + (" …" if len(found) > 3 else "")
+    if isinstance(value, tuple) and all(item is None for item in value):
+        return ", ".join("None" for _ in value) or "nothing"
     return "None" if value is None else type(value).__name__
 
 

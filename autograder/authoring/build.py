@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -16,6 +17,7 @@ from nbformat import NotebookNode
 
 from autograder.authoring.source import read_source
 from autograder.exercise import Exercise
+from autograder.lesson.progress import NOWHERE, PROGRESS_VARIABLE
 from autograder.messages import UsageError
 
 SECONDS_PER_CELL = 120
@@ -81,10 +83,10 @@ def executed(notebook: NotebookNode, allow_errors: bool = False) -> NotebookNode
             resources={"metadata": {"path": folder}},
         )
         # The author's own progress and grading seed must not show in what is committed.
-        environment = {**os.environ, "DEEP_FRAMEWORK_MECHANICS_PROGRESS": str(Path(folder) / "progress.jsonl")}
+        environment = {**os.environ, PROGRESS_VARIABLE: NOWHERE}
         environment.pop("AUTOGRADER_GRADING_SEED", None)
         try:
-            client.execute(env=environment)
+            client.execute(env=environment, stderr=subprocess.DEVNULL)
         except CellExecutionError as error:
             raise UsageError(f"A cell of the notebook does not run:\n{error}") from error
     _without_widgets(notebook)

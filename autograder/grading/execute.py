@@ -1,43 +1,67 @@
-"""nbgrader's execution step, with the grading seed given to the kernel and to nobody else."""
+"""nbgrader's execution step: the same sandbox and judge, for ``nbgrader autograde`` and formgrader's button."""
 
 from __future__ import annotations
 
-import os
-import secrets
+import atexit
 from pathlib import Path
 from typing import Any
 
-from nbgrader.preprocessors import Execute
-from traitlets import Unicode
+from nbformat import NotebookNode
+from nbgrader.preprocessors import NbGraderPreprocessor
+from traitlets import Enum, Float, Integer, Unicode
 
-from autograder.checking import GRADING_SEED_VARIABLE
+from autograder.grading.assignment import Assignment, preload_of
+from autograder.grading.confine import BUBBLEWRAP, LANDLOCK, NAMESPACES, NONE
+from autograder.grading.course import course_secret, limits_of
+from autograder.grading.grade import Settings, close_sandboxes, execute_and_judge
+from autograder.grading.gradebook import files_beside
+from autograder.grading.limits import MEGABYTE, Limits
+from autograder.grading.store import Store
+from autograder.grading.ticket import grading_seed
+
+_DEFAULT = Limits()
+atexit.register(close_sandboxes)
 
 
-class ExecuteForGrading(Execute):
-    """Execute a submission so that ``check`` draws its cases from the grading seed and returns points.
+class ExecuteForGrading(NbGraderPreprocessor):
+    """Execute a submission in the sandbox and let the judge score it, in place of nbgrader's Execute.
 
-    The seed reaches the kernel by its environment: JupyterLab's kernels, which read the same configuration file,
-    never see it.
+    A result that ``autograder grade`` has stored is taken from there. The sandbox lives as long as the process, so
+    that the second submission, or the second click, is quick.
     """
 
     grading_seed = Unicode(
         "", help="Any text. Empty: a seed of this course's own, kept in the file grading_seed.txt."
     ).tag(config=True)
+    timeout = Integer(round(_DEFAULT.cell_seconds), help="Seconds for one cell.").tag(config=True)
+    notebook_seconds = Float(_DEFAULT.notebook_seconds, help="Seconds for one notebook.").tag(config=True)
+    memory_megabytes = Integer(_DEFAULT.memory // MEGABYTE, help="What a process may allocate.").tag(config=True)
+    disk_megabytes = Integer(_DEFAULT.disk // MEGABYTE, help="What a submission may write.").tag(config=True)
+    processes = Integer(_DEFAULT.processes, help="How many processes and threads it may have.").tag(config=True)
+    sandbox = Enum(
+        ("auto", NAMESPACES, BUBBLEWRAP, LANDLOCK, NONE), "auto", help="The best sandbox there is, or one kind."
+    ).tag(config=True)
+    source_directory = Unicode("solutions", help="Where the reference solutions are.").tag(config=True)
 
-    def setup_kernel(self, **kwargs: Any) -> Any:
-        """Start the kernel with the grading seed in its environment."""
-        seed = self.grading_seed or course_seed(Path.cwd())
-        kwargs.setdefault("env", {**os.environ, GRADING_SEED_VARIABLE: seed, "MPLBACKEND": "agg"})
-        return super().setup_kernel(**kwargs)
-
-
-def course_seed(folder: Path) -> str:
-    """Return the secret of the course in ``folder``, made once and readable by its owner only."""
-    file = folder / "grading_seed.txt"
-    try:
-        handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except FileExistsError:
-        return file.read_text(encoding="utf-8").strip()
-    with os.fdopen(handle, "w", encoding="utf-8") as out:
-        out.write(seed := secrets.token_hex(16))
-    return seed
+    def preprocess(self, nb: NotebookNode, resources: dict[str, Any]) -> tuple[NotebookNode, dict[str, Any]]:
+        """Execute and judge one sanitized notebook. Raises SandboxError where there is no sandbox."""
+        root = Path.cwd()
+        names = resources["nbgrader"]
+        folder = Path(resources.get("metadata", {}).get("path") or ".")
+        preload = preload_of(root / self.source_directory / names["assignment"], [names["notebook"]])
+        settings = Settings(
+            Assignment(names["assignment"], (), preload),
+            grading_seed(self.grading_seed or course_secret(root)),
+            ("cpu",),
+            limits_of(self.config),
+            self.sandbox,
+            str(root / ".grading" / "results"),
+        )
+        files = [(name, Path(path).read_bytes()) for name, path in files_beside(folder, (), settings.limits.file_count)]
+        notes: list[str] = []
+        nb, judgements, unfinished, _, _, _ = execute_and_judge(nb, files, settings, Store(Path(settings.store)), notes)
+        for note in [*notes, *([unfinished] if unfinished else [])]:
+            self.log.warning(note)
+        for judgement in judgements:
+            self.log.info("%s: %s of %s points", judgement.cell, judgement.points, judgement.maximum)
+        return nb, resources

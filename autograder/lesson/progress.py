@@ -17,6 +17,9 @@ PROGRESS_VARIABLE = "DEEP_FRAMEWORK_MECHANICS_PROGRESS"
 # A grader's runs are nobody's progress.
 GRADING_VARIABLES = ("AUTOGRADER_GRADING", "AUTOGRADER_GRADING_SEED")
 
+# Builds and tests run chapters that nobody reads.
+NOWHERE = "nowhere"
+
 NOT_KEPT = "The progress file cannot be written, so answers are not remembered; everything else works."
 
 
@@ -36,15 +39,20 @@ def grading() -> bool:
     return any(os.environ.get(name) for name in GRADING_VARIABLES)
 
 
+def kept() -> bool:
+    """Return whether there is a reader whose progress is kept: not while grading, building or testing."""
+    return not grading() and os.environ.get(PROGRESS_VARIABLE) != NOWHERE
+
+
 def record(kind: str, id: str, value: Any) -> bool:
     """Append one entry.
 
     Arguments: the kind (prediction, quiz or check), the id of the question or exercise, and a value that JSON
     can hold.
-    Returns False when it could not be kept, True otherwise (also while grading, when nothing is to be kept).
+    Returns False when it could not be kept, True otherwise (also where nothing is to be kept, see ``kept``).
     Raises nothing.
     """
-    if grading():
+    if not kept():
         return True
     entry = {"time": datetime.now(UTC).isoformat(timespec="seconds"), "kind": kind, "id": id, "value": value}
     try:
@@ -78,7 +86,7 @@ def _append(path: Path, line: bytes) -> None:
 
 def entries() -> list[dict[str, Any]]:
     """Return every readable entry in the order of writing; damaged lines are skipped. Raises nothing."""
-    if grading():
+    if not kept():
         return []
     try:
         path = location()

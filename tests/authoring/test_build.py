@@ -10,16 +10,23 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from autograder.authoring.build import clean_copy, solution_file, source_file, stale, student_file
+from autograder.authoring.build import clean_copy, executed, solution_file, source_file, stale, student_file
 from autograder.authoring.source import card_text, hints_text, read_source
 from autograder.messages import UsageError
 from autograder.registry import chapter_exercises
+from autograder.student import start_page
 
 BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
 
 
 def test_every_committed_notebook_is_what_its_source_gives(root: Path) -> None:
     assert stale(root) == []
+
+
+def test_prints_that_arrive_in_pieces_become_one_output() -> None:
+    source = "import time\nprint('one', flush=True)\ntime.sleep(0.5)\nprint('two')"
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source)])
+    assert [output.text for output in executed(notebook).cells[0].outputs] == ["one\ntwo\n"]
 
 
 def _split(text: str) -> tuple[list[str], list[str]]:
@@ -50,7 +57,10 @@ def test_students_get_their_notebooks_and_no_instructors_file(root: Path) -> Non
     strangers = [
         str(path.relative_to(root))
         for path in (root / "notebooks").rglob("*")
-        if path.is_file() and ".ipynb_checkpoints" not in path.parts and path.name != f"{path.parent.name}.ipynb"
+        if path.is_file()
+        and ".ipynb_checkpoints" not in path.parts
+        and path.name != f"{path.parent.name}.ipynb"
+        and path != root / "notebooks" / start_page.NAME
     ]
     assert strangers == []
 

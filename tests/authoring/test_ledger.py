@@ -33,6 +33,34 @@ ROWS = {
         "C43",
         *("A11", "A12", "A14", "A17", "A18", "A23"),
     },
+    "ch04_hooks": {
+        *(f"4.{number}" for number in range(1, 25)),
+        *(f"C{number}" for number in range(18, 24)),
+        *("A1", "A4", "A5", "A6", "A7"),
+    },
+    "ch05_call_protocol": {
+        *(f"5.{number}" for number in range(1, 28)),
+        *(f"C{number}" for number in range(24, 29)),
+        *("A2", "A3", "A24"),
+    },
+    "ch06_containers": {
+        *(f"6.{number}" for number in range(1, 26)),
+        "9.22",
+        *("C30", "C31", "C44"),
+    },
+    "ch07_model_inspector": {*(f"7.{number}" for number in range(1, 23)), "C32", "A22"},
+    "ch08_jit_and_export": {
+        *(f"8.{number}" for number in range(1, 27)),
+        *(f"C{number}" for number in range(37, 43)),
+        *("A18", "A19"),
+    },
+    "ch09_mastery": {
+        "9.1",
+        *(f"9.{number}" for number in range(3, 16)),
+        *("9.28", "9.29"),
+        *("C35", "C36"),
+        "A15",
+    },
 }
 
 

@@ -139,3 +139,19 @@ def test_each_place_to_read_is_a_heading_of_the_chapter(name: str) -> None:
 
 def _plain(text: str) -> str:
     return text.replace("`", "").lower().removeprefix("the ").removeprefix("a ")
+
+
+def test_a_check_before_its_answer_says_what_to_run(shell: InteractiveShell) -> None:
+    from autograder.lesson.unrun import explain_unrun_answers
+
+    explain_unrun_answers()
+    shell.user_ns.update(check=check)
+    with capture_output() as captured:
+        result = shell.run_cell(f'check("{NAME}", MyNeverDefined)', store_history=True)
+        other = shell.run_cell("an_ordinary_mistake", store_history=True)
+    assert isinstance(result.error_in_exec, NameError) and isinstance(other.error_in_exec, NameError)
+    first, _, rest = captured.stdout.partition("\n")
+    assert first.startswith(
+        "NameError: MyNeverDefined does not exist yet in this kernel. Run the cell with your answer"
+    )
+    assert "an_ordinary_mistake" in rest and "Traceback" in rest

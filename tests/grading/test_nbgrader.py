@@ -15,7 +15,7 @@ from torch import nn
 
 from autograder import evaluate
 from autograder.authoring.build import clean_copy
-from autograder.checking import grading_seed
+from autograder.grading.ticket import grading_seed
 from autograder.registry import load_exercise, load_misconceptions
 from tests.grading.answers import SUBMISSIONS
 

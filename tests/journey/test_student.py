@@ -1,4 +1,4 @@
-"""A student's hour in a real JupyterLab: predict, run, use the figure, answer wrongly, read, correct, pass, validate."""
+"""A student in a real JupyterLab: predicts, runs, uses the figure, answers wrongly, corrects, passes, validates."""
 
 from __future__ import annotations
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import re
+import warnings
 
 import pytest
 import torch
@@ -81,21 +82,25 @@ def test_each_event_says_something_and_points_at_what_exists(name: str) -> None:
         assert 0 <= trace["opens"] < len(trace["events"])
 
 
-def test_hooks_fire_in_the_order_in_which_plain_hooks_are_called() -> None:
+@pytest.mark.parametrize("asks", [True, False])
+def test_hooks_fire_in_the_order_in_which_plain_hooks_are_called(asks: bool) -> None:
     seen: list[tuple[str, str]] = []
     with torch.random.fork_rng([]):
         torch.manual_seed(2)
         model = simulations.hooks_firing.HookNet()
-        x = torch.randn(4, 8)
+        x = torch.randn(4, 8).requires_grad_(asks)
     for path, module in [("model", model), *((f"model.{n}", m) for n, m in model.named_children())]:
         module.register_forward_pre_hook(lambda *a, p=path: seen.append(("forward_pre", p)))
         module.register_forward_hook(lambda *a, p=path: seen.append(("forward", p)))
         module.register_full_backward_pre_hook(lambda *a, p=path: seen.append(("full_backward_pre", p)))
         module.register_full_backward_hook(lambda *a, p=path: seen.append(("full_backward", p)))
-    with pytest.warns(UserWarning, match="Full backward hook"):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
         model(x).square().mean().backward()
-    events = record_hooks().events
+    events = record_hooks(input_asks=asks).events
     assert [(e["kind"], e["node"]) for e in events if e["kind"] in dict(seen)] == seen
+    backward = [path for kind, path in seen if kind == "full_backward"]
+    assert backward.index("model") == (3 if asks else 0)
 
 
 def test_a_hook_that_returns_something_changes_what_follows() -> None:

@@ -1,0 +1,1 @@
+"""Chapter 6: containers, and the activations that go into them."""

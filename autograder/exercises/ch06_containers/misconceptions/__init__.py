@@ -1,0 +1,1 @@
+"""Wrong implementations that people really write, one file an exercise."""

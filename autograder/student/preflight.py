@@ -1,0 +1,168 @@
+"""Preflight: what would break the grading of a notebook, told from its structure alone. Nothing of it is run."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import nbformat
+
+from autograder.authoring.build import chapters, student_file, student_text
+from autograder.messages import UsageError
+
+LARGEST_OUTPUTS = 10 * 2**20
+LARGEST_FILE = 50 * 2**20
+CLEAR = "clear the outputs (Edit, Clear Outputs of All Cells) and save"
+
+
+class Fault(NamedTuple):
+    """One thing found: ``serious`` breaks grading, otherwise it only costs points or time."""
+
+    serious: bool
+    what: str
+    remedy: str
+
+
+def preflight(root: Path, wanted: str, file: Path | None = None) -> list[Fault]:
+    """Return what is wrong with a chapter's notebook, or with ``file`` handed in for it; empty when nothing is.
+
+    Raises UsageError for an unknown chapter.
+    """
+    (chapter, *more) = chapters(root, [wanted])
+    if more:
+        raise UsageError(f"{wanted!r} fits {1 + len(more)} chapters; name one, such as {chapter}.")
+    path = file or student_file(root, chapter)
+    if not path.is_file():
+        return [_missing(path)]
+    found = list(_unreadable(path))
+    if found:
+        return found
+    notebook = nbformat.read(path, as_version=4)
+    original = nbformat.reads(student_text(root, chapter), as_version=4)
+    found.extend(_named(path, chapter))
+    found.extend(_cells(notebook, original))
+    found.extend(_answers(notebook))
+    found.extend(_outputs(notebook))
+    return found
+
+
+def _missing(path: Path) -> Fault:
+    others = sorted(one.name for one in path.parent.glob("*.ipynb")) if path.parent.is_dir() else []
+    beside = f" Beside it: {', '.join(others)}." if others else ""
+    return Fault(True, f"{path} is not there.{beside}", f"save or rename your notebook to {path.name}")
+
+
+def _unreadable(path: Path) -> Iterator[Fault]:
+    if path.stat().st_size > LARGEST_FILE:
+        size = path.stat().st_size / 2**20
+        yield Fault(
+            True, f"{path.name} has {size:.0f} MB", "clear the outputs (Edit, Clear Outputs of All Cells), save"
+        )
+        return
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        yield Fault(True, f"{path.name} is not UTF-8 text (byte {error.start})", "save it from JupyterLab again")
+        return
+    if re.search(r"^(<<<<<<<|>>>>>>>) ", text, re.MULTILINE):
+        yield Fault(True, f"{path.name} holds the marks of a merge conflict", "choose one side, remove the marks, save")
+        return
+    try:
+        data = json.loads(text)
+        nbformat.validate(nbformat.reads(text, as_version=4))
+    except json.JSONDecodeError as error:
+        where = f"line {error.lineno}, column {error.colno}"
+        yield Fault(True, f"{path.name} is cut off or damaged at {where}", "save it from JupyterLab again, or reset")
+        return
+    except Exception as error:
+        said = str(error).splitlines()[0][:120]
+        yield Fault(True, f"{path.name} is no valid notebook: {said}", "open it in JupyterLab and save it again")
+        return
+    if data.get("nbformat") != 4:
+        yield Fault(
+            True, f"{path.name} has notebook format {data.get('nbformat')}", "open it in JupyterLab and save it"
+        )
+
+
+def _named(path: Path, chapter: str) -> Iterator[Fault]:
+    if path.name != f"{chapter}.ipynb":
+        yield Fault(True, f"the file is called {path.name}", f"rename it to {chapter}.ipynb")
+
+
+def _settings(cell: Mapping[str, Any]) -> Mapping[str, Any]:
+    settings = cell.get("metadata", {}).get("nbgrader", {})
+    return settings if isinstance(settings, dict) else {}
+
+
+def _cells(notebook: Any, original: Any) -> Iterator[Fault]:
+    reset = "take the cell from a fresh copy: make reset keeps your answers beside it"
+    places: dict[str, list[int]] = {}
+    for place, cell in enumerate(notebook.cells):
+        if name := _settings(cell).get("grade_id"):
+            places.setdefault(str(name), []).append(place)
+    wanted = [cell for cell in original.cells if _settings(cell).get("grade_id")]
+    if wanted and not places:
+        yield Fault(True, "none of this chapter's exercise cells is here: is it another chapter's notebook?", reset)
+        return
+    for cell in wanted:
+        settings = _settings(cell)
+        name, graded = str(settings["grade_id"]), bool(settings.get("grade"))
+        kind = "check cell" if graded else "answer cell"
+        exercise = name.removesuffix("_check")
+        there = places.get(name, [])
+        if not there:
+            yield Fault(True, f"the {kind} of {exercise} is missing", reset)
+            continue
+        if len(there) > 1:
+            yield Fault(True, f"the {kind} of {exercise} is there {len(there)} times", "delete all but the first one")
+            continue
+        mine = notebook.cells[there[0]]
+        if mine.cell_type != cell.cell_type:
+            yield Fault(True, f"the {kind} of {exercise} has become {mine.cell_type}", "change its type back to Code")
+        elif graded and mine.source.strip() != cell.source.strip():
+            yield Fault(False, f"the check cell of {exercise} was changed; grading uses the original", reset)
+        if graded and places.get(exercise, [-1])[0] > there[0]:
+            yield Fault(True, f"the check cell of {exercise} stands before its answer", "move it below its answer")
+
+
+def _answers(notebook: Any) -> Iterator[Fault]:
+    from IPython.core.inputtransformer2 import TransformerManager
+
+    for cell in notebook.cells:
+        if cell.cell_type != "code":
+            continue
+        name = _settings(cell).get("grade_id") if _settings(cell).get("solution") else None
+        try:
+            tree = ast.parse(TransformerManager().transform_cell(cell.source))
+        except SyntaxError as error:
+            where = f"the answer to {name}" if name else f"the cell that begins {cell.source.strip()[:40]!r}"
+            yield Fault(True, f"{where} does not parse: {error.msg}, line {error.lineno}", "run it and mend it")
+            continue
+        raises = [node for node in ast.walk(tree) if isinstance(node, ast.Raise)]
+        if name and any(f"NotImplementedError('{name}')" == ast.unparse(node.exc) for node in raises if node.exc):
+            yield Fault(False, f"{name} is still to be written", "hand it in like this, and it gets 0 points")
+
+
+def _outputs(notebook: Any) -> Iterator[Fault]:
+    size = sum(len(json.dumps(cell.get("outputs", []))) for cell in notebook.cells)
+    if size > LARGEST_OUTPUTS:
+        yield Fault(
+            False, f"the outputs have {size / 2**20:.0f} MB", "clear them (Edit, Clear Outputs of All Cells), save"
+        )
+
+
+def report(chapter: str, found: list[Fault]) -> str:
+    """Return the faults as text, the serious ones first, ending in what to do next."""
+    lines = [
+        f"{'✗' if one.serious else '!'} {one.what}\n    {one.remedy}"
+        for one in sorted(found, key=lambda f: not f.serious)
+    ]
+    if any(one.serious for one in found):
+        lines.append(f"Mend what is marked ✗ before you hand in {chapter}.")
+    else:
+        lines.append(f"{chapter} can be handed in." + (" What is marked ! is up to you." if found else ""))
+    return "\n".join(lines)
