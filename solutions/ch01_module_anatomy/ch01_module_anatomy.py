@@ -17,8 +17,8 @@
 # open an empty module and look at everything it holds, read the one method that sorts what you assign, follow it line
 # by line while it runs, and then write the class yourself, until torch's own behaviour cannot tell the two apart.
 #
-# Plan for three hours: one and a half of reading and predicting, the rest for two exercises. The second is the longest
-# of the first half of this course, and the one that pays most.
+# Plan for three and a half hours: one and a half of reading and predicting, two for the exercises. The second is the
+# longest of the first half of this course, and the one that pays most.
 #
 # The first cell loads what you need. Run it now.
 
@@ -200,7 +200,7 @@ class ByAssignment:
 
 # %% [markdown]
 # In the third, nothing is watched. Whoever asks for the parameters searches everything that the object holds, lists and
-# dicts included. Several libraries work that way.
+# dicts included. The library tinygrad works that way.
 
 
 # %%
@@ -290,7 +290,7 @@ designs = {"by hand": ByHand, "by assignment": ByAssignment, "by search": BySear
 grid(designs)
 
 # %% [markdown]
-# No column is perfect, and each fault is somebody's bug report:
+# No column is perfect:
 #
 # - **By hand** sees the list, because its author did. It never hears of the late layer. What is typed must be retyped.
 # - **By assignment** follows every change of an attribute, and is blind to lists. It counts the layer with two names
@@ -318,6 +318,7 @@ print("\n".join(questions[:5]))
 # They are asked in this order, and the first yes wins. Nobody asks whether a value *looks like* a parameter: the test
 # is `isinstance`. Reading is one thing, watching is better. The helper below runs an action and prints the lines of a
 # function that really ran, in order (questions, errors and the storing itself; the rest is left out for brevity).
+# You need not know how it listens (`sys.settrace` is what debuggers use), only what it prints.
 
 # %%
 STEPS = ("if ", "elif ", "raise ", "return ", "remove_from(", "self.", "super()", "modules[")
@@ -387,7 +388,7 @@ print(layer._parameters, "w" in vars(layer))
 
 # %% [markdown]
 # The third kind of name is a buffer's. A plain tensor under it is just what a running statistic needs, so it is let in.
-# Look at the last question of the walk: this time it is the part after `or` that says yes.
+# Look at the fifth question of the walk: this time the part after `or` says yes. What follows it checks the value.
 
 # %%
 layer.register_buffer("mean", torch.zeros(1))
@@ -786,7 +787,7 @@ print({path: module.training for path, module in net.named_modules()}, "| list:"
 predict("ch01-shared-keys")
 
 # %% [markdown]
-# A small model again: a block under two names, a buffer to be saved, and one that is not. Look at the order of the
+# A small model again: a block under two names, a buffer to be saved, and two that are not. Look at the order of the
 # keys, at the shared block, and at what is missing.
 
 # %%
@@ -795,15 +796,16 @@ net.block = leaf(1)
 net.same = net.block
 net.register_buffer("steps", torch.tensor(7))
 net.register_buffer("mask", torch.ones(2), persistent=False)
+net.table = nn.Buffer(torch.ones(2), persistent=False)
 net.scale = nn.Parameter(torch.tensor([2.0]))
 state = net.state_dict()
 print(list(state))
 
 # %% [markdown]
 # Per module: parameters, then buffers, then children. Two differences show. The shared block stands under both of its
-# paths, because a file must be readable by a model that does not share. And buffers are in it, except `mask`: it was
-# registered with `persistent=False`, which is noted in the set that you saw at the beginning. Empty slots do not
-# appear.
+# paths, because a file must be readable by a model that does not share. And buffers are in it, except `mask` and
+# `table`: they came with `persistent=False`, which is noted in the set that you saw at the beginning. (An `nn.Buffer`
+# carries this flag as an attribute, and `__setattr__` passes it on.) Empty slots do not appear.
 #
 # The third difference: the tensors are detached, they carry no gradient. They are not copies, though. Change the
 # parameter in place, and look at the dict that was taken before.
@@ -855,10 +857,10 @@ class MiniModule:
             self._move(name, value, children)
         elif children is not None and name in children:
             self._fill(name, value, children, ())
-        elif buffers is not None and name in buffers:
-            self._fill(name, value, buffers, torch.Tensor)
         elif isinstance(value, nn.Buffer):
             self.register_buffer(name, value, value.persistent)
+        elif buffers is not None and name in buffers:
+            self._fill(name, value, buffers, torch.Tensor)
         else:
             object.__setattr__(self, name, value)
 
@@ -983,8 +985,8 @@ check("mini_module", MiniModule)
 # %% [markdown]
 # ### Your design in the grid
 #
-# The grid of the beginning has room for a fifth column: yours. While your class is unfinished, the cell says so and
-# goes on. Look at which of torch's fields yours reproduces.
+# The grid of the beginning has room for a fifth column: yours. Here it stands beside two of the others. While your
+# class is unfinished, the cell says so and goes on. Look at which of torch's fields yours reproduces.
 
 # %%
 try:

@@ -54,6 +54,9 @@ class _Mini:
             return
         if home not in vars(self):
             raise AttributeError("super().__init__() comes first")
+        if home == "_buffers" and isinstance(value, nn.Buffer):
+            self.take_buffer(name, value)
+            return
         self.leave_old_home(name, home)
         self.store(home, name, value)
 
@@ -64,6 +67,9 @@ class _Mini:
 
     def store(self, home: str, name: str, value: Any) -> None:
         getattr(self, home)[name] = value
+
+    def take_buffer(self, name: str, value: nn.Buffer) -> None:
+        self.register_buffer(name, value, value.persistent)
 
     def __getattr__(self, name: str) -> Any:
         for registry in REGISTRIES:
@@ -254,6 +260,22 @@ class NeverSavedAgain(_Mini):
         self._not_saved.update(unsaved)
 
 
+class FlagOfBufferIgnored(_Mini):
+    def take_buffer(self, name: str, value: nn.Buffer) -> None:
+        self.register_buffer(name, value)
+
+
+class BufferTakesPlainNames(_Mini):
+    def take_buffer(self, name: str, value: nn.Buffer) -> None:
+        self.leave_old_home(name, "_buffers")
+        super().take_buffer(name, value)
+
+
+class NoneMakesSlot(_Mini):
+    def home(self, name: str, value: Any) -> str:
+        return "_modules" if value is None and not hasattr(self, name) else super().home(name, value)
+
+
 class StateCopied(_Mini):
     def detached(self, value: torch.Tensor) -> torch.Tensor:
         return value.detach().clone()
@@ -413,6 +435,32 @@ misconceptions = (
         "A buffer is registered as not persistent, and later once more as usual. What does your note about it say "
         "then?",
         "the end of `Module.register_buffer`",
+    ),
+    _misconception(
+        "flag_of_buffer_ignored",
+        FlagOfBufferIgnored,
+        "keys after an nn.Buffer that is not to be saved",
+        "the flag persistent of an assigned nn.Buffer is not read",
+        "What does `nn.Buffer(torch.ones(1), persistent=False).persistent` say, and who passes it on when you assign "
+        "such a buffer?",
+        "the buffer branch of `Module.__setattr__`",
+    ),
+    _misconception(
+        "buffer_takes_plain_names",
+        BufferTakesPlainNames,
+        "an nn.Buffer over a plain attribute",
+        "an nn.Buffer takes the name of a plain attribute away",
+        "`__setattr__` clears the other homes for a parameter and for a module. Does it do so for a buffer? What does "
+        "`register_buffer` say then?",
+        "the table of assignments in this chapter",
+    ),
+    _misconception(
+        "none_makes_slot",
+        NoneMakesSlot,
+        "None under a fresh name",
+        "None under a fresh name becomes an empty slot",
+        "A slot keeps a place for something. Who has said what the place is for, when a fresh name is set to None?",
+        "the table of assignments in this chapter",
     ),
     _misconception(
         "state_copied",
