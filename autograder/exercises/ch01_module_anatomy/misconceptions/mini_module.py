@@ -441,8 +441,8 @@ misconceptions = (
         FlagOfBufferIgnored,
         "keys after an nn.Buffer that is not to be saved",
         "the flag persistent of an assigned nn.Buffer is not read",
-        "What does `nn.Buffer(torch.ones(1), persistent=False).persistent` say, and who passes it on when you assign "
-        "such a buffer?",
+        "An `nn.Buffer` knows whether it wants to be saved: look at its attribute `persistent`. Who passes that on "
+        "when you assign it?",
         "the buffer branch of `Module.__setattr__`",
     ),
     _misconception(
