@@ -44,6 +44,8 @@ def difference(expected: Any, got: Any, tolerance: float | None = None) -> str |
 
 
 def _tensor_difference(expected: TensorSnapshot, got: Any, tolerance: float | None) -> str | None:
+    if isinstance(got, Raised):
+        return f"expected {words(expected)}, yours raises {got.type_name}"
     if not isinstance(got, TensorSnapshot):
         return f"expected {words(expected)}, yours is {words(got)}"
     if got.shape != expected.shape:

@@ -71,6 +71,8 @@ def test_a_value_agrees_with_itself(value: object) -> None:
         ("no error", Raised("KeyError"), "expected no error, yours gives a KeyError"),
         (Raised("AttributeError"), "no error", "expected an AttributeError, yours gives no error"),
         (Raised("IndexError"), "no error", "expected an IndexError, yours gives no error"),
+        ("no error", Raised("IndexError"), "expected no error, yours gives an IndexError"),
+        (torch.ones(2, 3), Raised("IndexError"), "expected a tensor of shape (2, 3), yours raises IndexError"),
     ],
 )
 def test_a_difference_is_said_in_words_and_numbers(expected: object, got: object, words: str) -> None:
