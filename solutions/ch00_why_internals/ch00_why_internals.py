@@ -232,7 +232,8 @@ for name, parameters in attempts.items():
 # ## Gradients that nobody uses
 #
 # Another sentence you will read: the gradients of hidden layers are `None`. You have seen that they are not. Follow one
-# by hand. A hidden weight 2, a head weight 3, the input 1, and the output 2 · 3 = 6 is the loss itself.
+# by hand. `nn.init.constant_` fills a hidden weight with 2 and a head weight with 3; with the input 1, the output
+# 2 · 3 = 6 is the loss itself.
 #
 # The gradient of a product is the other factor: 3 for the hidden weight, 2 for the head. With a learning rate of 0.1
 # the head goes from 3 to 2.8.

@@ -111,7 +111,9 @@ print(len(inside), "attributes in all")
 # says whether the module is in training or in eval mode; the other flag is for hooks as well. The set remembers which
 # buffers are not to be saved.
 #
-# The three registries are ordinary dicts, by name. Look at what two of torch's own layers keep in them.
+# The three registries are ordinary dicts, by name. Look at what three of torch's own layers keep in them: `nn.Linear`
+# with and without a bias, `nn.BatchNorm1d`, which normalises its inputs (chapter 3 opens it), and `nn.Sequential`, which
+# calls its children one after the other.
 
 # %%
 for layer in (nn.Linear(2, 3), nn.Linear(2, 3, bias=False), nn.BatchNorm1d(3), nn.Sequential(nn.ReLU())):
