@@ -112,24 +112,23 @@ def _number_difference(expected: float, got: Any, tolerance: float | None) -> st
 def _list_difference(expected: list, got: Any, tolerance: float | None) -> str | None:
     if not isinstance(got, list):
         return f"expected {words(expected)}, yours is {words(got)}"
-    names = all(isinstance(item, str) for item in expected)
-    if names and max(len(expected), len(got)) > MOST_VALUES_SHOWN:
-        return _first_difference(expected, got)
-    if len(expected) != len(got) or names:
-        return None if expected == got else f"expected {words(expected)}, yours is {words(got)}"
+    if len(expected) != len(got) or all(isinstance(item, str) for item in expected):
+        if expected == got:
+            return None
+        if max(len(expected), len(got)) > MOST_VALUES_SHOWN:
+            return _first_difference(expected, got)
+        return f"expected {words(expected)}, yours is {words(got)}"
     for index, (one, other) in enumerate(zip(expected, got, strict=True)):
         if said := difference(one, other, tolerance):
             return f"at position {index}: {said}"
     return None
 
 
-def _first_difference(expected: list, got: list) -> str | None:
-    """Return where two lists of names part, when they are too long to be shown: their beginnings may be the same."""
-    if expected == got:
-        return None
+def _first_difference(expected: list, got: list) -> str:
+    """Return where two lists part, when they are too long to be shown: their beginnings may be the same."""
     pairs = enumerate(zip(expected, got, strict=False))
     place = next((at for at, (one, other) in pairs if one != other), min(len(expected), len(got)))
-    one, other = (words(names[place]) if place < len(names) else "nothing more" for names in (expected, got))
+    one, other = (words(items[place]) if place < len(items) else "nothing more" for items in (expected, got))
     lengths = f" ({len(expected)} expected, yours has {len(got)})" if len(expected) != len(got) else ""
     return f"at position {place}: expected {one}, yours is {other}{lengths}"
 
@@ -155,7 +154,7 @@ def words(value: Any) -> str:
             return f"a tensor {_numbers(value.values)}"
         return f"a tensor of shape {value.shape}"
     if isinstance(value, Raised):
-        return f"{'an' if value.type_name[0] in 'AEIOU' else 'a'} {value.type_name}"
+        return f"{'an' if value.type_name[:1] in 'AEIOU' else 'a'} {value.type_name}"
     if isinstance(value, Other):
         return f"an object of type {value.type_name}"
     if isinstance(value, dict):

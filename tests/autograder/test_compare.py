@@ -51,6 +51,7 @@ def test_a_value_agrees_with_itself(value: object) -> None:
         (0.5, 0.6, "expected 0.5, yours is 0.6"),
         ("a", "b", "expected 'a', yours is 'b'"),
         ([1, 2], [1, 2, 3], "expected [1, 2], yours is [1, 2, 3]"),
+        (list("abcdefgh"), list("abcdefgx"), "at position 7: expected 'h', yours is 'x'"),
         ([1, 2.0], [1, 2.5], "at position 1: expected 2, yours is 2.5"),
         (list("abc"), list("acb"), "expected ['a', 'b', 'c'], yours is ['a', 'c', 'b']"),
         (list("abcdefgh"), list("abcdefhg"), "at position 6: expected 'g', yours is 'h'"),
@@ -69,6 +70,7 @@ def test_a_value_agrees_with_itself(value: object) -> None:
         (Raised("ValueError"), Raised("KeyError"), "expected a ValueError, yours raises KeyError"),
         ("no error", Raised("KeyError"), "expected no error, yours gives a KeyError"),
         (Raised("AttributeError"), "no error", "expected an AttributeError, yours gives no error"),
+        (Raised("IndexError"), "no error", "expected an IndexError, yours gives no error"),
     ],
 )
 def test_a_difference_is_said_in_words_and_numbers(expected: object, got: object, words: str) -> None:
