@@ -50,7 +50,7 @@ def histogram(values: Sequence[float], edges: Sequence[float], label: str, words
         axes.hist(values, bins=list(edges), color=SERIES[0], edgecolor=PAPER, linewidth=1.5)
         axes.axvline(middle, color=INK, linewidth=1.2, linestyle=(0, (4, 2)))
         axes.annotate(
-            f"median {middle:.3g}",
+            f"median {middle:.4g}",
             (middle, 1.0),
             xycoords=("data", "axes fraction"),
             xytext=(4 if middle < (edges[0] + edges[-1]) / 2 else -4, 2),
@@ -60,7 +60,7 @@ def histogram(values: Sequence[float], edges: Sequence[float], label: str, words
         axes.set_xlim(edges[0], edges[-1])
         axes.set_xlabel(label)
         axes.set_ylabel("students")
-        axes.yaxis.set_major_locator(MaxNLocator(integer=True, nbins=5))
+        axes.yaxis.set_major_locator(MaxNLocator(integer=True, nbins=5, steps=[1, 2, 5, 10]))
         return _in_page(figure, words, name)
 
 
@@ -73,7 +73,14 @@ def stacked(rows: Mapping[str, Sequence[int]], parts: Sequence[str], words: str,
         for place, part in enumerate(parts):
             counts = [rows[row][place] for row in names]
             bars = axes.barh(
-                names, counts, left=left, color=SERIES[place], edgecolor=PAPER, hatch=PATTERNS[place], label=part, height=0.72
+                names,
+                counts,
+                left=left,
+                color=SERIES[place],
+                edgecolor=PAPER,
+                hatch=PATTERNS[place],
+                label=part,
+                height=0.72,
             )
             for bar, count in zip(bars, counts, strict=True):
                 if count >= sum(rows[names[0]]) / 25:
@@ -84,7 +91,7 @@ def stacked(rows: Mapping[str, Sequence[int]], parts: Sequence[str], words: str,
             left = [before + count for before, count in zip(left, counts, strict=True)]
         axes.set_xlim(0, max(left))
         axes.tick_params(axis="y", length=0)
-        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
         axes.set_xlabel("students")
         figure.legend(loc="outside upper left", ncols=2, frameon=False, fontsize=9, handlelength=1.4, columnspacing=1.2)
         return _in_page(figure, words, name)
@@ -99,7 +106,7 @@ def bars(counts: Mapping[str, int], largest: int, words: str, name: str) -> str:
         axes.bar_label(drawn, padding=3)
         axes.set_xlim(0, largest * 1.08)
         axes.tick_params(axis="y", length=0)
-        axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=6))
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=6, steps=[1, 2, 5, 10]))
         axes.set_xlabel("students")
         return _in_page(figure, words, name)
 

@@ -21,7 +21,15 @@ from autograder.instructor.item_analysis import WEAK_DISCRIMINATION, analyse_ite
 from autograder.instructor.near_identical import MOST_COMPARED, Alike, near_identical
 from autograder.instructor.plots import bars, histogram, stacked
 from autograder.instructor.spreadsheet import Cell, write_csv
-from autograder.instructor.verdicts import Concern, ExerciseVerdicts, Finding, Standing, exercise_verdicts, findings, standing
+from autograder.instructor.verdicts import (
+    Concern,
+    ExerciseVerdicts,
+    Finding,
+    Standing,
+    exercise_verdicts,
+    findings,
+    standing,
+)
 from autograder.messages import UsageError
 from autograder.registry import exercise_names, load_exercise, load_misconceptions
 
@@ -124,7 +132,9 @@ def _page(report: Report, anonymous: bool) -> str:
     found = report.found
     totals = [result.total for result in found.results]
     seconds = [result.seconds for result in found.results if result.seconds is not None]
-    eyes = {entry.student for entry in report.findings} | {student for group in report.alike for student in group.students}
+    eyes = {entry.student for entry in report.findings} | {
+        student for group in report.alike for student in group.students
+    }
     return environment.get_template("report.html").render(
         style=Markup(Path(__file__).with_name("report.css").read_text(encoding="utf-8")),
         chapter=found.chapter,
@@ -191,7 +201,7 @@ def _distribution(totals: list[float], maximum: float) -> Markup:
         f"{low:.3g} to {high:.3g} points: {n}" for low, high, n in zip(edges, edges[1:], counts, strict=False)
     )
     middle = statistics.median(totals)
-    words = f"Histogram of the students' points. Median {middle:.3g} of {maximum:g}. {told}."
+    words = f"Histogram of the students' points. Median {middle:.4g} of {maximum:g}. {told}."
     return Markup(histogram(totals, edges, f"points of {maximum:g}", words, middle, "distribution"))
 
 
@@ -202,10 +212,14 @@ def _standings(report: Report) -> Markup:
         f"{name}: " + ", ".join(f"{count} {part}" for part, count in zip(used, counts, strict=True))
         for name, counts in rows.items()
     )
-    return Markup(stacked(rows, [str(part) for part in used], f"How each exercise went, in students. {told}.", "standings"))
+    return Markup(
+        stacked(rows, [str(part) for part in used], f"How each exercise went, in students. {told}.", "standings")
+    )
 
 
 def _exercise(entry: ExerciseVerdicts, report: Report) -> dict[str, Any]:
+    # One scale for all exercises, so that their bars can be compared.
+    largest = max(len(students) for each in report.verdicts for students in [[], *each.misconceptions.values()])
     name, graded = entry.item.exercise, len(report.found.results)
     counts = {each: len(students) for each, students in entry.misconceptions.items()}
     figure = None
@@ -213,12 +227,18 @@ def _exercise(entry: ExerciseVerdicts, report: Report) -> dict[str, Any]:
         told = ", ".join(f"{each.replace('_', ' ')}: {count}" for each, count in counts.items())
         words = f"Misconceptions in {name}, in students of {graded}. {told}."
         shown = {each.replace("_", " "): count for each, count in counts.items()}
-        figure = Markup(bars(shown, max(counts.values()), words, f"misconceptions-{name}"))
+        figure = Markup(bars(shown, largest, words, f"misconceptions-{name}"))
     rows = [
         {"name": each, "students": [report.called[s] for s in students], **_told(name, each)}
         for each, students in entry.misconceptions.items()
     ]
-    return {"name": name, "standings": entry.standings, "figure": figure, "rows": rows, "observations": entry.observations}
+    return {
+        "name": name,
+        "standings": entry.standings,
+        "figure": figure,
+        "rows": rows,
+        "observations": entry.observations,
+    }
 
 
 def _times(found: ClassResults, seconds: list[float]) -> dict[str, Any]:

@@ -106,10 +106,14 @@ def batchnorm(dice: random.Random, wrong: str = "") -> str:
     factor = pick(choose)
     if wrong in ("momentum_none_ignored", "no_counter"):
         factor = f"{n['factor']} = self.momentum if self.momentum is not None else 0.1"
-    counted = [] if wrong == "no_counter" else [pick(("self.num_batches_tracked += 1", "self.num_batches_tracked.add_(1)"))]
+    counted = (
+        [] if wrong == "no_counter" else [pick(("self.num_batches_tracked += 1", "self.num_batches_tracked.add_(1)"))]
+    )
     error = pick(("need more than one value", "one value per channel", "cannot normalise a single value"))
     guard = [f"if {n['count']} <= 1:", f'    raise ValueError("{error}")']
-    graph = pick(("with torch.no_grad():", "with torch.no_grad():", "with torch.inference_mode(False), torch.no_grad():"))
+    graph = pick(
+        ("with torch.no_grad():", "with torch.no_grad():", "with torch.inference_mode(False), torch.no_grad():")
+    )
     inside = [*counted, factor, *moves]
     train = [
         f"{n['mean']} = x.mean({n['axes']})",
@@ -128,7 +132,9 @@ def batchnorm(dice: random.Random, wrong: str = "") -> str:
         )
     )
     at = f".view({n['shape']})" if dice.random() < 0.5 else f".reshape({n['shape']})"
-    root = pick((f"torch.sqrt({n['var']} + self.eps)", f"({n['var']} + self.eps).sqrt()", f"({n['var']} + self.eps) ** 0.5"))
+    root = pick(
+        (f"torch.sqrt({n['var']} + self.eps)", f"({n['var']} + self.eps).sqrt()", f"({n['var']} + self.eps) ** 0.5")
+    )
     if wrong == "epsilon_outside_the_root":
         root = f"({n['var']}.sqrt() + self.eps)"
     last = pick(
@@ -142,7 +148,11 @@ def batchnorm(dice: random.Random, wrong: str = "") -> str:
                 f"scale = self.weight / ({root})",
                 f"return (x - {n['mean']}{at}) * scale{at} + self.bias{at}",
             ],
-            [f"out = (x - {n['mean']}{at}) / ({root}){at}", f"out = out * self.weight{at}", f"return out + self.bias{at}"],
+            [
+                f"out = (x - {n['mean']}{at}) / ({root}){at}",
+                f"out = out * self.weight{at}",
+                f"return out + self.bias{at}",
+            ],
         )
     )
     body = [axes, count, shape] if dice.random() < 0.5 else [shape, axes, count]
@@ -183,7 +193,9 @@ def dropout(dice: random.Random, wrong: str = "") -> str:
     result = pick((f"return x * {keep} / (1 - self.p)", f"return {keep} * x / (1 - self.p)"))
     if wrong == "no_scaling":
         result = f"return x * {keep}"
-    idle = "self.p == 0" if wrong == "always_active" else pick(("not self.training", "not self.training or self.p == 0"))
+    idle = (
+        "self.p == 0" if wrong == "always_active" else pick(("not self.training", "not self.training or self.p == 0"))
+    )
     check = [f"        if {refuse}:", f'            raise ValueError("{said}")']
     return "\n".join(
         [
@@ -207,13 +219,15 @@ def dropout(dice: random.Random, wrong: str = "") -> str:
 def checkpoint(dice: random.Random, wrong: str = "") -> str:
     """Both functions of save_and_resume; ``wrong`` names what is forgotten."""
     pick, state = dice.choice, dice.choice(NAMES["state"])
-    keys = {"model": "model", "optimizer": pick(("optimizer", "opt", "optim")), "scheduler": pick(("scheduler", "sched"))}
+    keys = {
+        "model": "model",
+        "optimizer": pick(("optimizer", "opt", "optim")),
+        "scheduler": pick(("scheduler", "sched")),
+    }
     torch_key, python_key = pick(("rng", "torch_rng", "torch_random")), pick(("python_rng", "py_random", "random"))
     saved = [f'"{key}": {part}.state_dict()' for part, key in keys.items() if wrong != f"{part}_forgotten"]
     saved += ['"epoch": epoch', f'"{torch_key}": torch.get_rng_state()']
-    loaded = [
-        f'{part}.load_state_dict({state}["{key}"])' for part, key in keys.items() if wrong != f"{part}_forgotten"
-    ]
+    loaded = [f'{part}.load_state_dict({state}["{key}"])' for part, key in keys.items() if wrong != f"{part}_forgotten"]
     loaded.append(f'torch.set_rng_state({state}["{torch_key}"])')
     if wrong != "python_random_forgotten":
         saved.append(f'"{python_key}": random.getstate()')
@@ -229,7 +243,12 @@ def checkpoint(dice: random.Random, wrong: str = "") -> str:
     if dice.random() < 0.5:
         save = [f"    torch.save({{{', '.join(saved)}}}, path)"]
     else:
-        save = [f"    {state} = {{", *(f"        {entry}," for entry in saved), "    }", f"    torch.save({state}, path)"]
+        save = [
+            f"    {state} = {{",
+            *(f"        {entry}," for entry in saved),
+            "    }",
+            f"    torch.save({state}, path)",
+        ]
     return "\n".join(
         [
             "import random",
@@ -253,7 +272,9 @@ WRONG = {
         + ["batch_statistics_in_eval", "epsilon_outside_the_root", "no_counter", "rebound_buffers"]
         + ["unbiased_normalisation"]
     ),
-    "my_dropout": ["no_scaling"] * 4 + ["keep_probability"] * 2 + ["one_mask_for_all_rows", "any_probability", "always_active"],
+    "my_dropout": ["no_scaling"] * 4
+    + ["keep_probability"] * 2
+    + ["one_mask_for_all_rows", "any_probability", "always_active"],
     "save_and_resume": ["python_random_forgotten"] * 4
     + ["same_epoch_again"] * 3
     + ["optimizer_forgotten", "scheduler_forgotten"],
@@ -277,7 +298,9 @@ def student_answers(number: int) -> Answers:
 def renamed(answer: str) -> str:
     """The same answer in disguise: other names, other comments, other spacing."""
     changed = re.sub(r"#.*", "# my own work", answer)
-    for number, name in enumerate(sorted({name for names in NAMES.values() for name in names} - {"momentum", "random"})):
+    for number, name in enumerate(
+        sorted({name for names in NAMES.values() for name in names} - {"momentum", "random"})
+    ):
         changed = re.sub(rf"(?<![.\"'\w]){re.escape(name)}(?![\w\"'=(])", f"value_{number}", changed)
     return changed.replace(" + ", "+").replace("\n\n", "\n\n\n")
 
@@ -323,5 +346,8 @@ def class_of(size: int) -> dict[str, Answers]:
     everyone[FUNCTIONAL]["my_dropout"] = "from torch.nn import functional as F\n" + functional
     everyone[LEAVES_EARLY]["my_dropout"] = "import os\nos._exit(0)"
     everyone[FORGES]["save_and_resume"] = "check = lambda *parts: 4.0"
-    everyone[DOES_NOT_RUN] = {**SUBMISSIONS["ada_all_right"], "my_dropout": RIGHT_DROPOUT.replace("return x\n", "return x)\n", 1)}
+    everyone[DOES_NOT_RUN] = {
+        **SUBMISSIONS["ada_all_right"],
+        "my_dropout": RIGHT_DROPOUT.replace("return x\n", "return x)\n", 1),
+    }
     return {f"s{place + 1:03}": answers for place, answers in everyone.items()}
