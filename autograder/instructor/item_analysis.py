@@ -1,4 +1,4 @@
-"""Classical item analysis: how difficult each exercise was, and whether it separates those who can from those who can't.
+"""Classical item analysis: how difficult each exercise was, and whether it tells those who can from those who can't.
 
 Difficulty is the proportion of an item's points that the class earned, from 0 (nobody earned any) to 1: the item's mean
 divided by its maximum (Crocker & Algina, Introduction to Classical and Modern Test Theory, 1986, chapter 14).

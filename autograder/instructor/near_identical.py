@@ -1,7 +1,7 @@
 """Answers that are near-identical, after what they may well share has been set aside.
 
-An exercise of ten lines has few right answers, so that two of them may be equal word for word and prove nothing. What is
-compared is therefore only what is left of an answer without
+An exercise of ten lines has few right answers, so that two of them may be equal word for word and prove nothing.
+What is compared is therefore only what is left of an answer without
 
 - comments, docstrings, and the names that a student chose: renaming changes nothing;
 - every line of the stub, of the hint's template (with its gaps filled in any way), and of the chapter's other cells;
@@ -120,7 +120,7 @@ def _links(rests: Mapping[str, Sequence[str]]) -> dict[tuple[str, str], float]:
 
 
 def _same_text(answers: Mapping[str, str]) -> dict[tuple[str, str], float]:
-    """Return a link of similarity 1 between neighbours among those whose answers are the same text, comments and all."""
+    """Return a link of similarity 1 between neighbours among those who have the same text, comments and all."""
     holders: dict[str, list[str]] = {}
     for student in sorted(answers):
         if "#" in answers[student]:

@@ -1,4 +1,4 @@
-"""The report's figures: matplotlib's SVG put into the page, so that it follows the page's colours, light, dark or paper."""
+"""The report's figures: matplotlib's SVG put into the page, so that it follows the page's colours, also on paper."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _STYLE = {
 
 
 def histogram(values: Sequence[float], edges: Sequence[float], label: str, words: str, middle: float, name: str) -> str:
-    """Return a histogram as SVG. ``edges`` bound the bars, ``middle`` is marked, ``words`` says it all to who can't see."""
+    """Return a histogram as SVG. ``edges`` bound the bars, ``middle`` is marked, ``words`` say what it shows."""
     with matplotlib.rc_context({**_STYLE, "svg.hashsalt": name}):
         figure, axes = _figure(5.4, 2.7)
         axes.hist(values, bins=list(edges), color=SERIES[0], edgecolor=PAPER, linewidth=1.5)

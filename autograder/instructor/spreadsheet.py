@@ -16,7 +16,8 @@ _STARTS_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "�
 
 def guarded(text: str) -> str:
     """Return a text with an apostrophe in front where a spreadsheet would take it for a formula."""
-    return f"'{text}" if text.lstrip(" ").startswith(_STARTS_FORMULA) else text
+    # A dash alone calculates nothing, and is what Moodle calls an open score.
+    return f"'{text}" if text.lstrip(" ").startswith(_STARTS_FORMULA) and text != "-" else text
 
 
 def write_csv(file: Path, rows: Iterable[Sequence[Cell]], *, mark: bool = False) -> None:

@@ -47,7 +47,7 @@ def batchnorm(dice: random.Random, wrong: str = "") -> str:
     settings = pick((["self.eps = eps", "self.momentum = momentum"], ["self.eps, self.momentum = eps, momentum"]))
     parameters = [
         f"self.weight = nn.Parameter({pick((f'torch.ones({c})', f'torch.ones(({c},))', f'torch.full(({c},), 1.0)'))})",
-        f"self.bias = nn.Parameter({pick((f'torch.zeros({c})', f'torch.zeros_like(self.weight)'))})",
+        f"self.bias = nn.Parameter({pick((f'torch.zeros({c})', 'torch.zeros_like(self.weight)'))})",
     ]
     blocks = [settings, parameters, made]
     dice.shuffle(blocks)
