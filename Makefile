@@ -4,12 +4,13 @@
 #             PORT=8888                the port of JupyterLab
 #             LAB_ARGS='--no-browser'  more arguments for JupyterLab
 #             PYTEST_ARGS='-k lock'    more arguments for pytest
-#             CHAPTER=ch03_buffers_and_state   what `make grade` grades
+#             CHAPTER=ch03_buffers_and_state   what `make grade` and `make report` are about
 #             GRADE_ARGS='--student ada'       more arguments for `autograder grade`
+#             REPORT_ARGS='--anonymous'        more arguments for `autograder report`
 #             UPGRADE=1                lets `make lock` move to newer versions
 
 .DEFAULT_GOAL := help
-.PHONY: help lab site check watch doctor reset preflight test lint grade notebooks notebooks-check bench lock clean
+.PHONY: help lab site check watch doctor reset preflight test lint grade report notebooks notebooks-check bench lock clean
 MAKEFLAGS += --no-print-directory
 
 BIN := .venv/bin
@@ -18,6 +19,7 @@ LAB_ARGS ?=
 PYTEST_ARGS ?=
 CHAPTER ?=
 GRADE_ARGS ?=
+REPORT_ARGS ?=
 
 # JupyterLab refuses to run as root unless told; in a container root is the ordinary user.
 AS_ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)
@@ -37,6 +39,7 @@ help:
 	@echo "For instructors"
 	@echo "  make test             install what is missing and run every check"
 	@echo "  make grade CHAPTER=…  grade a class, sandboxed and in parallel"
+	@echo "  make report CHAPTER=… one page on how the class did, and a table (REPORT_ARGS=--anonymous)"
 	@echo "  make bench            time the checks that students run"
 	@echo
 	@echo "For authors"
@@ -88,6 +91,11 @@ lint:
 grade:
 	@tools/install.sh test
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/autograder grade "$(CHAPTER)" $(GRADE_ARGS)
+
+report:
+	@tools/install.sh test
+	@test -n "$(CHAPTER)" || { echo "Name a chapter: make report CHAPTER=ch03_buffers_and_state" >&2; exit 2; }
+	@$(BIN)/autograder report "$(CHAPTER)" $(REPORT_ARGS)
 
 notebooks:
 	@tools/install.sh test
