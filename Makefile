@@ -6,6 +6,7 @@
 #             PYTEST_ARGS='-k lock'    more arguments for pytest
 #             CHAPTER=ch03_buffers_and_state   what `make grade` grades
 #             GRADE_ARGS='--student ada'       more arguments for `autograder grade`
+#             BENCH_ARGS='grading --classes 20'  what `make bench` measures: checks, figures, grading
 #             UPGRADE=1                lets `make lock` move to newer versions
 
 .DEFAULT_GOAL := help
@@ -18,6 +19,7 @@ LAB_ARGS ?=
 PYTEST_ARGS ?=
 CHAPTER ?=
 GRADE_ARGS ?=
+BENCH_ARGS ?=
 
 # JupyterLab refuses to run as root unless told; in a container root is the ordinary user.
 AS_ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)
@@ -37,7 +39,7 @@ help:
 	@echo "For instructors"
 	@echo "  make test             install what is missing and run every check"
 	@echo "  make grade CHAPTER=…  grade a class, sandboxed and in parallel"
-	@echo "  make bench            time the checks that students run"
+	@echo "  make bench            time checks, figures and grading beside a peer"
 	@echo
 	@echo "For authors"
 	@echo "  make notebooks        build the notebooks from solutions/*/*.py"
@@ -99,7 +101,7 @@ notebooks-check:
 
 bench:
 	@tools/install.sh test
-	@$(BIN)/autograder bench
+	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/autograder bench $(BENCH_ARGS)
 
 lock:
 	@tools/install.sh lock
