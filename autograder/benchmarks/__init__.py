@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 
 class Row(NamedTuple):
-    """One measurement, ours and the peer's, taken in the same run: medians in milliseconds unless ``unit`` says else."""
+    """One measurement, ours and the peer's, of the same run: medians in milliseconds unless ``unit`` says else."""
 
     what: str
     ours: float

@@ -105,19 +105,23 @@ def prepare(order: dict[str, Any]) -> dict[str, Any]:
 
 
 def _warm_up(exercises: Sequence[str]) -> None:
-    """Run each probe on its reference once, so that what torch loads at first use is there before the fork."""
+    """Watch each reference once as a check does, so that what is loaded at first use is there before the fork."""
     if not exercises:
         return
     import torch
 
     torch.set_num_threads(1)
-    from autograder.evaluation import reference_records
+    from autograder.evaluation import drawn_cases, observe_for
+    from autograder.lesson.questions import load_chapter
     from autograder.registry import load_exercise
 
     for name in exercises:
-        reference_records(name, 0, "cpu")
-        load_exercise(name)
-    reference_records.cache_clear()
+        exercise = load_exercise(name)
+        with contextlib.suppress(Exception):
+            observe_for(exercise, exercise.reference, 0, ["cpu"])
+        with contextlib.suppress(Exception):
+            load_chapter(exercise.chapter[:4])
+    drawn_cases.cache_clear()
 
 
 def _modules_of(cells: Sequence[str]) -> list[str]:
