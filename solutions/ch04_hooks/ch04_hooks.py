@@ -108,7 +108,7 @@ y = double(torch.tensor([[3.0]]))
 # %% [markdown]
 # `args` is always a tuple, the positional arguments of the call; here it has one. Note what you did not need: the source
 # of `nn.Linear`, or a subclass. `register_forward_hook` put the function into one of the tables that you counted in
-# chapter 1. Look at it.
+# chapter 1, `_forward_hooks`. Look at it.
 
 # %%
 print("hooks on the layer:", len(double._forward_hooks))
@@ -386,7 +386,8 @@ print(list(outputs), "| the root's output is the last layer's:", torch.equal(out
 # "A hook on every module sees everything" is nearly true. Hooks see modules that are **called**. They do not see
 # `torch.tanh(x)` in a forward: that is a function. And they do not see a module whose weights somebody reads without
 # calling it. The best-known case sits in every transformer. You may read the advice to register on *leaves*, modules
-# without children, because that is where the work is done. Look at the leaves of attention, and at who fires.
+# without children, because that is where the work is done. Look at the leaves of `nn.MultiheadAttention`, and at who
+# fires.
 
 # %%
 attention = nn.MultiheadAttention(8, 2, batch_first=True)
@@ -542,8 +543,8 @@ print("without:      ", double(x).item())
 # %% [markdown]
 # ### Before forward
 #
-# A **forward pre-hook** gets `(module, args)` before forward runs, and may return new arguments. It should return a
-# tuple; torch wraps anything else into one. Predict what that does to a list.
+# A **forward pre-hook**, registered with `register_forward_pre_hook`, gets `(module, args)` before forward runs, and may
+# return new arguments. It should return a tuple; torch wraps anything else into one. Predict what that does to a list.
 
 # %%
 predict("ch04-pre-hook")
@@ -663,8 +664,9 @@ except ValueError as error:
 #
 # ### Global hooks
 #
-# A hook for every module of every model in the process is registered in `torch.nn.modules.module`. It runs before the
-# module's own hooks, also before those with `prepend`. Look at the order.
+# A hook for every module of every model in the process is registered by a function of `torch.nn.modules.module`, here
+# `register_module_forward_hook`. It runs before the module's own hooks, also before those with `prepend`. Look at the
+# order.
 
 # %%
 from torch.nn.modules.module import register_module_forward_hook
@@ -693,8 +695,8 @@ torch.backends.mha.set_fastpath_enabled(True)
 
 # %% [markdown]
 # There are global hooks for registration, too: they fire when a parameter, a buffer or a module enters one of the three
-# registries. With one of them you can watch a constructor at work. Look at the order in which a small model is put
-# together.
+# registries. With `register_module_parameter_registration_hook` and `register_module_module_registration_hook` you can
+# watch a constructor at work. Look at the order in which a small model is put together.
 
 # %%
 from torch.nn.modules.module import (
@@ -715,8 +717,8 @@ print(log)
 # ### Hooks around a file
 #
 # In chapter 3 you saw that the keys of a `state_dict()` are an interface: rename an attribute, and old files no longer
-# fit. A load pre-hook mends that. It is given the dict before the module looks into it, and may rename a key there. Look
-# at what loading an old file says.
+# fit. A hook of `register_load_state_dict_pre_hook` mends that. It is given the dict before the module looks into it, and
+# may rename a key there. Look at what an `nn.LayerNorm` says when it loads an old file.
 
 
 # %%

@@ -38,8 +38,8 @@ from simulations import CallOrForward
 # %% [markdown]
 # ## A bug that goes away when you look
 #
-# Somebody pruned a layer: the second of its two weights is masked away, with torch's own tool. Look at what the tool
-# has made of `weight`, and at the ones that are in it for now.
+# Somebody pruned a layer: its two weights were set to one (`nn.init.ones_`), and the second is masked away with torch's
+# own tool, `prune.custom_from_mask`. Look at what the tool has made of `weight`, and at the ones that are in it for now.
 
 # %%
 layer = nn.Linear(2, 1, bias=False)
@@ -213,7 +213,8 @@ def noting(name):
 
 # %% [markdown]
 # The cell below registers four hooks, in an unhelpful order: the own hook first, then the own pre-hook, the global
-# ones last. Predict in which order the five notes appear.
+# ones last (`register_module_forward_pre_hook` is the twin of the global hook of chapter 4). Predict in which order the
+# five notes appear.
 
 # %%
 predict("ch05-order")
@@ -386,7 +387,9 @@ print(zeroing(torch.tensor(3.0)), "| true?", bool(torch.tensor(0.0)))
 
 # %% [markdown]
 # Who was registered with which option is not stored with the hook. It stands in tables of its own, beside those that
-# you know, under the same number. Look at the names; the last line asks whether the numbers in two of them agree.
+# you know, under the same number: `_forward_pre_hooks_with_kwargs` beside `_forward_pre_hooks`, and for hooks
+# `_forward_hooks_with_kwargs` and `_forward_hooks_always_called`. Look at the names; the last line asks whether the
+# numbers in two of them agree.
 
 # %%
 print([name for name in vars(affine) if name.startswith("_forward")])
@@ -457,8 +460,8 @@ print("\n".join(line[8:] for line in rescue if line[8:12].strip() or line[12:16]
 
 # %% [markdown]
 # You have read the whole call now. Write it: for the hooks of a forward pass, the module's own with all their options,
-# and the global ones without. The module's tables have the names printed above; the global ones are in `tables`, for
-# instance `tables._global_forward_hooks`.
+# and the global ones without. The module's tables have the names printed above; the global ones are
+# `tables._global_forward_pre_hooks` and `tables._global_forward_hooks`.
 
 # %% [markdown]
 # {{card my_call}}
@@ -720,7 +723,8 @@ for name, output in (("plain", plain), ("compiled", before), ("compiled, after r
     print(name, "| all sevens:", bool((output == 7).all()))
 
 # %% [markdown]
-# By default the compiled program does not watch for hooks that come or go:
+# By default the compiled program does not watch for hooks that come or go. `skip_nnmodule_hook_guards` in the
+# compiler's settings says so:
 
 # %%
 print(torch._dynamo.config.skip_nnmodule_hook_guards)
@@ -744,8 +748,8 @@ print(type(in_place).__name__, list(in_place.state_dict()))
 
 # %% [markdown]
 # `torch.compile(net)` returns a wrapper around your model, and a prefix in its file. `net.compile()` stores the
-# compiled call in the slot that you met in the very first excerpt of this chapter. What does `.forward` do with that
-# slot, and what does a copy?
+# compiled call in the slot that you met in the very first excerpt of this chapter, `_compiled_call_impl`. What does
+# `.forward` do with that slot, and what does a copy?
 
 # %%
 print("set:", in_place._compiled_call_impl is not None)
