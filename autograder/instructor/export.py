@@ -44,7 +44,9 @@ class Standing:
 class _Export(ExportPlugin):
     """What the three have in common: whom and what to export, and the sentences about it."""
 
-    missing = Enum((ZERO, OPEN), ZERO, help="What who handed in nothing gets: zero, or a score left open.").tag(config=True)
+    missing = Enum((ZERO, OPEN), ZERO, help="What who handed in nothing gets: zero, or a score left open.").tag(
+        config=True
+    )
     default_file = ""
     byte_order_mark = False
 
@@ -52,8 +54,12 @@ class _Export(ExportPlugin):
         """Write the file. Ends the program with one sentence for what cannot be meant or written."""
         try:
             file = Path(self.to or self.default_file)
-            students = self._chosen("student", [str(each) for each in self.student], gradebook.students, "id")
-            assignments = self._chosen("assignment", [str(each) for each in self.assignment], gradebook.assignments, "name")
+            students = self._chosen(
+                "student", [str(each) for each in self.student], sorted(gradebook.students, key=_place), "id"
+            )
+            assignments = self._chosen(
+                "assignment", [str(each) for each in self.assignment], gradebook.assignments, "name"
+            )
             found = {assignment.name: self._standings(gradebook, assignment, students) for assignment in assignments}
             self._warn(found, students)
             write_csv(file, self.rows(students, assignments, found), mark=self.byte_order_mark)
@@ -82,7 +88,9 @@ class _Export(ExportPlugin):
             raise UsageError(f"The gradebook holds no {what}s; nothing was exported.")
         return [names[name] for name in wanted] if wanted else list(names.values())
 
-    def _standings(self, gradebook: Gradebook, assignment: Assignment, students: Sequence[Student]) -> dict[str, Standing]:
+    def _standings(
+        self, gradebook: Gradebook, assignment: Assignment, students: Sequence[Student]
+    ) -> dict[str, Standing]:
         graded = {each.student.id: each for each in gradebook.assignment_submissions(assignment.name)}
         course = getattr(self.parent, "coursedir", None)
         waiting = set(submitted_students(course, assignment.name)) - set(graded) if course is not None else set()
@@ -216,3 +224,7 @@ def _sortable_name(student: Student) -> str:
     """Return ``Last, First`` as Canvas sorts by it, or the id where the gradebook has no name."""
     names = [name for name in (_one_line(student.last_name), _one_line(student.first_name)) if name]
     return ", ".join(names) or student.id
+
+
+def _place(student: Student) -> tuple[str, str, str]:
+    return student.last_name or "", student.first_name or "", student.id
