@@ -7,6 +7,7 @@
 #             CHAPTER=ch03_buffers_and_state   what `make grade` and `make report` are about
 #             GRADE_ARGS='--student ada'       more arguments for `autograder grade`
 #             REPORT_ARGS='--anonymous'        more arguments for `autograder report`
+#             BENCH_ARGS='grading --classes 20'  what `make bench` measures: checks, figures, grading
 #             UPGRADE=1                lets `make lock` move to newer versions
 
 .DEFAULT_GOAL := help
@@ -20,6 +21,7 @@ PYTEST_ARGS ?=
 CHAPTER ?=
 GRADE_ARGS ?=
 REPORT_ARGS ?=
+BENCH_ARGS ?=
 
 # JupyterLab refuses to run as root unless told; in a container root is the ordinary user.
 AS_ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)
@@ -40,7 +42,7 @@ help:
 	@echo "  make test             install what is missing and run every check"
 	@echo "  make grade CHAPTER=…  grade a class, sandboxed and in parallel"
 	@echo "  make report CHAPTER=… one page on how the class did, and a table (REPORT_ARGS=--anonymous)"
-	@echo "  make bench            time the checks that students run"
+	@echo "  make bench            time checks, figures and grading beside a peer"
 	@echo
 	@echo "For authors"
 	@echo "  make notebooks        build the notebooks from solutions/*/*.py"
@@ -107,7 +109,7 @@ notebooks-check:
 
 bench:
 	@tools/install.sh test
-	@$(BIN)/autograder bench
+	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/autograder bench $(BENCH_ARGS)
 
 lock:
 	@tools/install.sh lock

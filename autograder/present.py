@@ -20,7 +20,12 @@ def summary(exercise: Exercise, verdict: Verdict) -> str:
     if verdict.passed:
         return f"{exercise.name}: passed, {_public(verdict)}"
     first = first_differences(verdict)[0]
-    return f"{exercise.name}: {_public(verdict)}. First difference: {first.observation} ({first.case}): {first.words}"
+    return f"{exercise.name}: {_public(verdict)}. First difference: {_sentence(first)}"
+
+
+def _sentence(entry: Difference) -> str:
+    """Return a difference with its observation and its case; a name that both begin with is said once."""
+    return f"{entry.observation} ({entry.case.removeprefix(f'{entry.observation}, ')}): {entry.words}"
 
 
 def first_differences(verdict: Verdict) -> list[Difference]:
@@ -76,7 +81,7 @@ def _checks(verdict: Verdict, graded: bool) -> str:
 def _difference_lines(verdict: Verdict) -> Iterable[tuple[str, str]]:
     found = first_differences(verdict)
     for entry in found[:MOST_DIFFERENCES_SHOWN]:
-        yield "difference", f"{entry.observation} ({entry.case}): {entry.words}"
+        yield "difference", _sentence(entry)
     if len(found) > MOST_DIFFERENCES_SHOWN:
         yield "more", f"and after that: {_some([entry.observation for entry in found[MOST_DIFFERENCES_SHOWN:]])}"
 

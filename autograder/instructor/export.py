@@ -26,7 +26,7 @@ ZERO, OPEN = "zero", "open"
 
 @dataclass(frozen=True)
 class Standing:
-    """One student in one assignment; ``submission`` is None where none is graded, ``waiting`` where one is handed in."""
+    """One student in one assignment. ``submission`` is None where none is graded, ``waiting`` says that one waits to be."""
 
     assignment: Assignment
     student: Student
@@ -125,8 +125,8 @@ class PlainExport(_Export):
     ) -> Iterator[list[Cell]]:
         """Yield nbgrader's columns."""
         yield (
-            "assignment duedate timestamp student_id last_name first_name email raw_score late_submission_penalty score "
-            "max_score"
+            "assignment duedate timestamp student_id last_name first_name email raw_score late_submission_penalty "
+            "score max_score"
         ).split()
         for assignment in assignments:
             for student in students:

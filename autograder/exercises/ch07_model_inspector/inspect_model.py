@@ -91,6 +91,8 @@ def _observe(make: Any, case: Case) -> Iterator[tuple]:
         return
     rows = make(model, *case.inputs)
     yield "what is returned", _form(rows)
+    if not _is_table(rows):
+        return
     yield "paths, in order", [_path(row) for row in rows]
     for key in KEYS[1:]:
         name = ABOUT.get((key, case.kind), key)
@@ -99,10 +101,18 @@ def _observe(make: Any, case: Case) -> Iterator[tuple]:
         yield ABOUT.get((what, case.kind), f"changed {what} afterwards"), changed
 
 
-def _form(rows: Any) -> Any:
-    if isinstance(rows, list) and rows and isinstance(rows[0], Mapping):
+def _is_table(rows: Any) -> bool:
+    return isinstance(rows, list) and bool(rows) and all(isinstance(row, Mapping) for row in rows)
+
+
+def _form(rows: Any) -> str:
+    """Say in words what came back, so that another form than the one asked for is named and not printed."""
+    if _is_table(rows):
         return f"a list of dicts with the keys {', '.join(sorted(map(str, rows[0])))}"
-    return f"{type(rows).__name__} of {type(rows[0]).__name__}" if isinstance(rows, list) and rows else rows
+    if isinstance(rows, (list, tuple, Mapping)):
+        inside = type(next(iter(rows))).__name__ if rows else "nothing"
+        return f"a {type(rows).__name__} of {inside}"
+    return "no value at all (None)" if rows is None else f"an object of type {type(rows).__name__}"
 
 
 def _path(row: Mapping[str, Any]) -> str:
