@@ -26,7 +26,7 @@ ZERO, OPEN = "zero", "open"
 
 @dataclass(frozen=True)
 class Standing:
-    """One student in one assignment; ``submission`` is None where none is graded, ``waiting`` where one is handed in."""
+    """One student in one assignment. ``submission`` is None where none is graded, ``waiting`` says that one waits to be."""
 
     assignment: Assignment
     student: Student
@@ -54,7 +54,9 @@ class _Export(ExportPlugin):
         """Write the file. Ends the program with one sentence for what cannot be meant or written."""
         try:
             file = Path(self.to or self.default_file)
-            students = self._chosen("student", [str(each) for each in self.student], gradebook.students, "id")
+            students = self._chosen(
+                "student", [str(each) for each in self.student], sorted(gradebook.students, key=_place), "id"
+            )
             assignments = self._chosen(
                 "assignment", [str(each) for each in self.assignment], gradebook.assignments, "name"
             )
@@ -123,8 +125,8 @@ class PlainExport(_Export):
     ) -> Iterator[list[Cell]]:
         """Yield nbgrader's columns."""
         yield (
-            "assignment duedate timestamp student_id last_name first_name email raw_score late_submission_penalty score "
-            "max_score"
+            "assignment duedate timestamp student_id last_name first_name email raw_score late_submission_penalty "
+            "score max_score"
         ).split()
         for assignment in assignments:
             for student in students:
@@ -222,3 +224,7 @@ def _sortable_name(student: Student) -> str:
     """Return ``Last, First`` as Canvas sorts by it, or the id where the gradebook has no name."""
     names = [name for name in (_one_line(student.last_name), _one_line(student.first_name)) if name]
     return ", ".join(names) or student.id
+
+
+def _place(student: Student) -> tuple[str, str, str]:
+    return student.last_name or "", student.first_name or "", student.id
