@@ -89,7 +89,7 @@ def _text(file: Path) -> str:
 
 def _rows(text: str, file: Path) -> Iterator[tuple[int, list[str]]]:
     """Yield (number of the line on which it begins, fields) of every row that is not empty."""
-    lines = text.splitlines(keepends=True)
+    lines = io.StringIO(text, newline="").readlines()
     before = 0
     delimiter = None
     if lines and (named := re.fullmatch(r"sep=(.)\s*", lines[0])):
@@ -97,7 +97,7 @@ def _rows(text: str, file: Path) -> Iterator[tuple[int, list[str]]]:
         delimiter, before = named[1], 1
     first = next((line for line in lines[before:] if line.strip()), "")
     delimiter = delimiter or max(",;\t", key=lambda each: len(next(csv.reader([first], delimiter=each), [])))
-    reader = csv.reader(io.StringIO("".join(lines[before:]), newline=""), delimiter=delimiter, strict=True)
+    reader = csv.reader(lines[before:], delimiter=delimiter, strict=True)
     begin = before + 1
     try:
         for fields in reader:
@@ -105,7 +105,9 @@ def _rows(text: str, file: Path) -> Iterator[tuple[int, list[str]]]:
                 yield begin, fields
             begin = before + reader.line_num + 1
     except csv.Error as error:
-        raise UsageError(f"{file}, line {begin}: a quoted field is not closed or is followed by text ({error}).") from None
+        raise UsageError(
+            f"{file}, line {begin}: a quoted field is not closed or is followed by text ({error})."
+        ) from None
 
 
 def _columns(header: list[str], file: Path) -> dict[str, int]:
