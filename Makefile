@@ -6,10 +6,12 @@
 #             PYTEST_ARGS='-k lock'    more arguments for pytest
 #             CHAPTER=ch03_buffers_and_state   what `make grade` grades
 #             GRADE_ARGS='--student ada'       more arguments for `autograder grade`
+#             FOLDER=~/nn_2027         where `make course` makes a course for a class
+#             COURSE_ARGS='--chapters ch03'    more arguments for `autograder course`
 #             UPGRADE=1                lets `make lock` move to newer versions
 
 .DEFAULT_GOAL := help
-.PHONY: help lab site check watch doctor reset preflight test lint grade notebooks notebooks-check bench lock clean
+.PHONY: help lab site check watch doctor reset preflight test lint course grade notebooks notebooks-check bench lock clean
 MAKEFLAGS += --no-print-directory
 
 BIN := .venv/bin
@@ -18,6 +20,8 @@ LAB_ARGS ?=
 PYTEST_ARGS ?=
 CHAPTER ?=
 GRADE_ARGS ?=
+FOLDER ?=
+COURSE_ARGS ?=
 
 # JupyterLab refuses to run as root unless told; in a container root is the ordinary user.
 AS_ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)
@@ -36,6 +40,7 @@ help:
 	@echo
 	@echo "For instructors"
 	@echo "  make test             install what is missing and run every check"
+	@echo "  make course FOLDER=…  a course folder for a class; docs/instructors.md leads through the term"
 	@echo "  make grade CHAPTER=…  grade a class, sandboxed and in parallel"
 	@echo "  make bench            time the checks that students run"
 	@echo
@@ -84,6 +89,11 @@ test:
 lint:
 	@tools/install.sh test
 	@$(BIN)/ruff check
+
+course:
+	@tools/install.sh test
+	@test -n "$(FOLDER)" || { echo "Name a folder: make course FOLDER=~/nn_2027" >&2; exit 2; }
+	@$(BIN)/autograder course "$(FOLDER)" $(COURSE_ARGS)
 
 grade:
 	@tools/install.sh test
