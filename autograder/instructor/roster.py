@@ -6,7 +6,7 @@ import csv
 import io
 import re
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -151,9 +151,3 @@ def _plain(text: str) -> str:
 
 def _composed(text: str) -> str:
     return unicodedata.normalize("NFC", " ".join(text.split()))
-
-
-def name_keys(student: Student, fold: Callable[[str], str]) -> set[str]:
-    """Return the ways in which a platform writes a student's name, folded: given name first and family name first."""
-    first, last = student.first_name or "", student.last_name or ""
-    return {key for key in (fold(f"{first} {last}"), fold(f"{last} {first}")) if key}
