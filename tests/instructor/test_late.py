@@ -59,7 +59,7 @@ def course(tmp_path_factory: pytest.TempPathFactory, root: Path) -> Path:
     assert done.returncode == 0, done.stderr
     for student, late in ((ON_TIME, -HOUR), (LATE, DAY + HOUR), (CHANGING, -HOUR)):
         _hand_in(folder, student, SUBMISSIONS[student], due + timedelta(seconds=late))
-    done, _ = classroom.grade(folder)
+    done, _ = classroom.grade(folder, "--jobs", "1")
     assert done.returncode == 0, done.stdout + done.stderr
     return folder
 
@@ -111,21 +111,21 @@ def test_another_due_date_and_an_extension_take_the_penalty_back(course: Path) -
     assert off > 0
     with Gradebook(f"sqlite:///{course / 'gradebook.db'}") as gradebook:
         gradebook.grant_extension(CHAPTER, LATE, days=2)
-    _, summary = classroom.grade(course)
+    _, summary = classroom.grade(course, "--jobs", "1")
     assert _recorded(summary) == [LATE] and _standing(course) == {**before, LATE: (score, 0)}
     with Gradebook(f"sqlite:///{course / 'gradebook.db'}") as gradebook:
         gradebook.grant_extension(CHAPTER, LATE)
-    _, summary = classroom.grade(course)
+    _, summary = classroom.grade(course, "--jobs", "1")
     assert _recorded(summary) == [LATE] and _standing(course) == before
 
 
 def test_a_second_submission_is_graded_and_no_other(course: Path) -> None:
     before = _standing(course)
     _hand_in(course, CHANGING, {"my_dropout": SUBMISSIONS[ON_TIME]["my_dropout"]}, datetime.now(UTC))
-    _, summary = classroom.grade(course)
+    _, summary = classroom.grade(course, "--jobs", "1")
     assert _recorded(summary) == [CHANGING]
     assert _standing(course) == {**before, CHANGING: (6, 0)}
-    _, summary = classroom.grade(course)
+    _, summary = classroom.grade(course, "--jobs", "1")
     assert _recorded(summary) == []
 
 
