@@ -1,8 +1,8 @@
 """Which of torch's names a chapter uses, read from its code cells: the ground of "nothing is used before it is taught".
 
-A name is what an author writes after an import of torch (``torch.tensor``, ``nn.Linear``, ``F.relu``), under torch's own
-full path, or an attribute that every module has and no tensor has (``Module.register_buffer``), on whatever object it
-is used. Operations of a tensor are taken for known.
+A name is what an author writes after an import of torch (``torch.tensor``, ``nn.Linear``, ``F.relu``), under torch's
+own full path, or an attribute that every module has and no tensor has (``Module.register_buffer``), on whatever object
+it is used. Operations of a tensor are taken for known.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ from autograder.authoring.source import read_source
 from autograder.messages import UsageError
 
 _OF_MODULES = {
-    name for name in {*dir(nn.Module), *vars(nn.Module())} if not hasattr(object, name) and not hasattr(torch.Tensor, name)
+    name
+    for name in {*dir(nn.Module), *vars(nn.Module())}
+    if not hasattr(object, name) and not hasattr(torch.Tensor, name)
 }
 
 

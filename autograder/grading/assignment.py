@@ -234,7 +234,6 @@ class KernelspecFromSnapshot(OverwriteKernelspec):
 
 
 _OURS = ((OverwriteCells, OverwriteFromSnapshot), (OverwriteKernelspec, KernelspecFromSnapshot))
-_ELSEWHERE = (Execute, SaveAutoGrades, AssignLatePenalties)
 
 
 class Steps:
@@ -254,10 +253,13 @@ class Steps:
         self.snapshot = _Snapshot(assignment)
 
     def _made(self, classes: Sequence[Any], config: Config) -> list[Preprocessor]:
+        from autograder.grading.execute import ExecuteForGrading
+
+        elsewhere = (ExecuteForGrading, Execute, SaveAutoGrades, AssignLatePenalties)
         made = []
         for each in classes:
             kind = import_item(each) if isinstance(each, str) else each
-            if not issubclass(kind, _ELSEWHERE):
+            if not issubclass(kind, elsewhere):
                 ours = next((ours for theirs, ours in _OURS if issubclass(kind, theirs)), kind)
                 made.append(ours(config=config))
         return [step for step in made if step.enabled]

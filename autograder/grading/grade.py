@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import json
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,6 +18,7 @@ from typing import Any
 import nbformat
 from nbformat import NotebookNode
 from nbformat.v4 import new_notebook
+from nbformat.v4.rwbase import strip_transient
 
 from autograder.grading.assignment import Assignment, Steps
 from autograder.grading.confine import NONE
@@ -142,7 +144,8 @@ def _grade_notebook(
     with _one_at_a_time:
         finished = steps.finish(executed, name)
     _validate(finished)
-    text = nbformat.v4.writes_json(finished)
+    # On one line: indenting takes Python's slow way through a notebook, which is long when it holds figures.
+    text = json.dumps(strip_transient(finished), sort_keys=True, ensure_ascii=False)
     marked = new_notebook(cells=[cell for cell in finished.cells if cell.metadata.get("nbgrader")])
     return GradedNotebook(name, text + "\n", marked, judgements, unfinished, replayed, usage, key)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import fnmatch
 import os
 import shutil
@@ -17,7 +18,7 @@ from nbgrader import utils
 from nbgrader.api import Gradebook, MissingEntry
 from nbgrader.coursedir import CourseDirectory
 from nbgrader.preprocessors import AssignLatePenalties, NbGraderPreprocessor, SaveAutoGrades
-from sqlalchemy import exc
+from sqlalchemy import exc, make_url
 from traitlets.config import Config
 
 from autograder.grading.grade import Graded
@@ -26,6 +27,14 @@ from autograder.messages import UsageError
 
 class GradebookError(RuntimeError):
     """The gradebook cannot be read or written; the sentence says what to look at."""
+
+
+class NotRecorded(RuntimeError):
+    """One submission could not be written, for a reason that is its own; the sentence says which."""
+
+
+# What stops every submission alike: no room, no permission for anybody, a broken disk.
+_EVERYBODYS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO)
 
 
 class _SaveGrades(SaveAutoGrades):
@@ -66,8 +75,21 @@ def open_gradebook(course: CourseDirectory) -> Gradebook:
             raise GradebookError(f"The gradebook {file} cannot be written to by this user; nothing was graded.")
     try:
         return Gradebook(url, course.course_id)
+    except ImportError as error:
+        remedy = "pip install -c requirements.lock -e '.[postgresql]'"
+        raise GradebookError(
+            f"The gradebook {_shown(url)} needs a driver ({error}). For PostgreSQL: {remedy}"
+        ) from None
     except (exc.SQLAlchemyError, OSError) as error:
-        raise GradebookError(f"The gradebook {url} cannot be opened: {_reason(error)}") from None
+        raise GradebookError(f"The gradebook {_shown(url)} cannot be opened: {_reason(error)}") from None
+
+
+def _shown(url: str) -> str:
+    """Return an address without the password in it."""
+    try:
+        return make_url(url).render_as_string(hide_password=True)
+    except exc.SQLAlchemyError:
+        return url.partition(":")[0]
 
 
 def _reason(error: BaseException) -> str:
@@ -99,7 +121,8 @@ class Writer:
         """Write one submission's notebooks and grades; return the points of each graded cell.
 
         The folder is made beside its place and moved there within the transaction, so that neither is without the
-        other for longer than a moment. Raises GradebookError, and leaves the submission as it was.
+        other for longer than a moment. Where it raises, the submission is as it was: GradebookError for what no other
+        submission would escape, NotRecorded for what concerns this one.
         """
         final = Path(self._path(self.course.autograded_directory, result.student, assignment))
         fresh = final.with_name(f".{assignment}.new")
@@ -110,8 +133,13 @@ class Writer:
                 points = self._record(assignment, result)
                 _replace(fresh, final)
             return points
-        except (exc.SQLAlchemyError, OSError) as error:
-            raise GradebookError(f"{result.student} was not recorded: {_reason(error)}") from None
+        except exc.SQLAlchemyError as error:
+            raise GradebookError(f"The gradebook did not take {result.student}: {_reason(error)}") from None
+        except OSError as error:
+            said = f"{final} cannot be written: {error.strerror}."
+            if error.errno in _EVERYBODYS:
+                raise GradebookError(f"{result.student} was not recorded: {said}") from None
+            raise NotRecorded(said) from None
         finally:
             with contextlib.suppress(OSError):
                 _remove(fresh)

@@ -1,4 +1,4 @@
-"""The instructor's commands around a term: course, roster."""
+"""The instructor's commands around a term: course, roster, report."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from autograder.instructor import report_command
 from autograder.messages import UsageError
 
 EPILOG = """A chapter may be called ch03. Example: autograder course ~/nn_2027 --chapters ch02 ch03
@@ -38,7 +39,9 @@ def add_commands(commands: Any) -> list[argparse.ArgumentParser]:
     roster = commands.add_parser("roster", help="add a class list to a course, or bring it up to date")
     roster.add_argument("file", type=Path, help="CSV; the first line names the columns: id, first_name, last_name, …")
     roster.set_defaults(run=_roster)
-    return [course, roster]
+    report = commands.add_parser("report", help="one page and one table on how a class did in a chapter")
+    report_command.add_arguments(report)
+    return [course, roster, report]
 
 
 def _course(options: argparse.Namespace) -> int:

@@ -911,9 +911,9 @@ print("gap below 1e-7:", (in_one_go - in_two_steps).abs().max().item() < 1e-7)
 
 # %% [markdown]
 # Why not just `torch.randn`? One output is a sum of `in` products, so its size grows with √in unless the weights
-# shrink by as much. A rule of Kaiming He, whose first name is in those functions, takes normal numbers of size √(2/in):
-# the 2 makes up for what a ReLU cuts off. Send one batch through ten layers of 256, each with a ReLU, and look at the
-# size (the standard deviation) of what comes out.
+# shrink by as much. A rule of Kaiming He, whose first name is in those functions, takes normal numbers of size √(2/in)
+# (`kaiming_normal_` does so): the 2 makes up for what a ReLU cuts off. Send one batch through ten layers of 256, each
+# with a ReLU, and look at the size (the standard deviation) of what comes out.
 
 
 # %%

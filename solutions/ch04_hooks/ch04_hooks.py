@@ -543,8 +543,8 @@ print("without:      ", double(x).item())
 # %% [markdown]
 # ### Before forward
 #
-# A **forward pre-hook**, registered with `register_forward_pre_hook`, gets `(module, args)` before forward runs, and may return new arguments. It should return a
-# tuple; torch wraps anything else into one. Predict what that does to a list.
+# A **forward pre-hook**, registered with `register_forward_pre_hook`, gets `(module, args)` before forward runs, and may
+# return new arguments. It should return a tuple; torch wraps anything else into one. Predict what that does to a list.
 
 # %%
 predict("ch04-pre-hook")

@@ -277,7 +277,7 @@ card = Card(
         "not change the error that goes out",
         "hooks may come and go during a call: a hook may remove itself",
         "left out: backward hooks, `module.compile()`, and flags on global hooks",
-        "compared with the call of `nn.Module`, which must not do the work",
+        "compared with the call of `nn.Module`, which you may not use, under whatever name",
     ),
     minutes=35,
     difficulty=4,

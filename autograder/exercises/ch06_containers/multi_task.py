@@ -132,7 +132,7 @@ card = Card(
         "trained before untouched; a name that is taken raises `KeyError`",
         "compared with a reference of ours, with the same weights under the same names",
     ),
-    minutes=20,
+    minutes=15,
     difficulty=2,
     importance=4,
     prerequisites=("nn.ModuleDict", "nn.Linear and torch.relu", "dtype and device of a parameter"),

@@ -126,7 +126,7 @@ card = Card(
         "anything that is no module raises `TypeError` when the list is built",
         "compared with `nn.ModuleList`; it may not be inherited from",
     ),
-    minutes=30,
+    minutes=25,
     difficulty=3,
     importance=4,
     prerequisites=("add_module and _modules", "Python's list methods", "__setitem__ and __delitem__"),

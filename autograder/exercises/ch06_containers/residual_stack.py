@@ -123,7 +123,7 @@ card = Card(
         "the input tensor is never changed",
         "compared with a reference of ours, with the same weights under the same names",
     ),
-    minutes=20,
+    minutes=15,
     difficulty=2,
     importance=4,
     prerequisites=("nn.ModuleList", "nn.LayerNorm and nn.Linear", "in-place and out-of-place operations"),
