@@ -66,9 +66,8 @@ class _LatePenalties(AssignLatePenalties):
 def open_gradebook(course: CourseDirectory) -> Gradebook:
     """Open the course's gradebook. Raises GradebookError when it cannot be opened, or not be written to."""
     url = course.db_url
-    file = Path(url.removeprefix("sqlite:///")) if url.startswith("sqlite:///") else None
-    if file is not None:
-        file = Path(course.root) / file
+    if url.startswith("sqlite:///") and not url.startswith("sqlite:///file:"):
+        file = Path(course.root) / url.removeprefix("sqlite:///")
         if not file.exists():
             raise UsageError(f"There is no gradebook at {file}. First: nbgrader generate_assignment CHAPTER")
         if not os.access(file, os.R_OK | os.W_OK) or not os.access(file.parent, os.W_OK):
