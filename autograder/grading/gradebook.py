@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import fnmatch
+import logging
 import os
 import shutil
 import warnings
@@ -15,10 +16,11 @@ from typing import Any
 
 from nbformat import NotebookNode
 from nbgrader import utils
-from nbgrader.api import Gradebook, MissingEntry
+from nbgrader.api import Gradebook, InvalidEntry, MissingEntry
 from nbgrader.coursedir import CourseDirectory
 from nbgrader.preprocessors import AssignLatePenalties, NbGraderPreprocessor, SaveAutoGrades
 from sqlalchemy import exc, make_url
+from tornado.log import app_log
 from traitlets.config import Config
 
 from autograder.grading.grade import Graded
@@ -66,9 +68,8 @@ class _LatePenalties(AssignLatePenalties):
 def open_gradebook(course: CourseDirectory) -> Gradebook:
     """Open the course's gradebook. Raises GradebookError when it cannot be opened, or not be written to."""
     url = course.db_url
-    file = Path(url.removeprefix("sqlite:///")) if url.startswith("sqlite:///") else None
-    if file is not None:
-        file = Path(course.root) / file
+    if url.startswith("sqlite:///") and not url.startswith("sqlite:///file:"):
+        file = Path(course.root) / url.removeprefix("sqlite:///")
         if not file.exists():
             raise UsageError(f"There is no gradebook at {file}. First: nbgrader generate_assignment CHAPTER")
         if not os.access(file, os.R_OK | os.W_OK) or not os.access(file.parent, os.W_OK):
@@ -138,8 +139,11 @@ class Writer:
                 points = self._record(assignment, result)
                 _replace(fresh, final)
             return points
-        except exc.SQLAlchemyError as error:
-            raise GradebookError(f"The gradebook did not take {result.student}: {_reason(error)}") from None
+        except (exc.SQLAlchemyError, InvalidEntry, MissingEntry) as error:
+            said = f"the gradebook did not take it: {_reason(error)}"
+            if _is_everybodys(error):
+                raise GradebookError(f"{result.student} was not recorded: {said}") from None
+            raise NotRecorded(said) from None
         except OSError as error:
             said = f"{final} cannot be written: {error.strerror}."
             if error.errno in _EVERYBODYS:
@@ -153,7 +157,7 @@ class Writer:
     def _transaction(self) -> Iterator[None]:
         """Make every commit of nbgrader's part of one transaction, which is committed at the end or not at all."""
         session = self.gradebook.db
-        with self.gradebook.engine.connect() as connection, connection.begin():
+        with _without_tracebacks(), self.gradebook.engine.connect() as connection, connection.begin():
             session.remove()
             session.configure(bind=connection, join_transaction_mode="rollback_only")
             try:
@@ -210,6 +214,26 @@ class Writer:
 
     def _path(self, directory: str, student: str, assignment: str) -> str:
         return self.course.format_path(directory, student, assignment)
+
+
+def _is_everybodys(error: BaseException | None) -> bool:
+    """Whether the gradebook itself fails, and not only at this entry; nbgrader wraps what was raised first."""
+    while error is not None:
+        if isinstance(error, (exc.OperationalError, exc.InterfaceError, exc.InternalError)):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
+@contextlib.contextmanager
+def _without_tracebacks() -> Iterator[None]:
+    """Keep nbgrader from printing the traceback of an error that is told in one sentence afterwards."""
+    before = app_log.level
+    app_log.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        app_log.setLevel(before)
 
 
 def timestamp_of(folder: str | Path) -> datetime | None:
