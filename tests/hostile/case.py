@@ -129,6 +129,4 @@ def run_again(course: Path, *options: str) -> GradedClass:
     done, summary = classroom.grade(course, *options)
     said = done.stdout + done.stderr
     assert summary, said
-    return GradedClass(
-        course, said, done.returncode, summary["outcomes"], summary["notes"], classroom.scores(course)
-    )
+    return GradedClass(course, said, done.returncode, summary["outcomes"], summary["notes"], classroom.scores(course))

@@ -222,8 +222,7 @@ CASES = [
     _instead(
         "emitted_twice",
         "Observations that arrive twice from one check do not count.",
-        "real = check\n"
-        "def check(name, *parts):\n    real(name, *parts)\n    real(name, *parts)\n",
+        "real = check\ndef check(name, *parts):\n    real(name, *parts)\n    real(name, *parts)\n",
         "arrived 2 times",
     ),
     _instead(
