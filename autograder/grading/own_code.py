@@ -136,9 +136,9 @@ def handed_over(exercise: Exercise, sources: Sequence[str]) -> str | None:
 
 
 class _Reading:
-    """One look at the parts of an exercise and everything that they refer to."""
+    """One look at the parts of an exercise and everything that they refer to; without one it only follows names."""
 
-    def __init__(self, exercise: Exercise, scope: _Scope) -> None:
+    def __init__(self, exercise: Exercise | None, scope: _Scope) -> None:
         self.exercise = exercise
         self.scope = scope
         self.visited: set[int] = set()
@@ -273,7 +273,7 @@ class _Reading:
             return False
 
 
-def worth_a_look(exercise: Exercise, sources: Sequence[str], known: Sequence[str]) -> list[str]:
+def worth_a_look(sources: Sequence[str], known: Sequence[str]) -> list[str]:
     """Return what the cells name that no lesson needs, wherever in them it stands. It costs nothing: a person decides.
 
     ``known`` holds the cells that were handed out.
@@ -284,7 +284,7 @@ def worth_a_look(exercise: Exercise, sources: Sequence[str], known: Sequence[str
     with contextlib.suppress(RecursionError):
         for source in sources:
             scope.read(tree.body if (tree := parsed(source)) else [])
-        reading = _Reading(exercise, scope)
+        reading = _Reading(None, scope)
         for node in itertools.chain.from_iterable(map(ast.walk, trees)):
             path = reading.follow(node, scope)[0] if isinstance(node, _NAMING) else None
             if isinstance(path, str) and _is_foreign(path, True):
