@@ -199,7 +199,12 @@ class Sandbox:
         ours, theirs = socket.socketpair()
         channel, guard = socket.socketpair()
         try:
-            request = {"limits": self.limits.as_dict(), "level": self.level, "readable": enclosure.readable()}
+            request = {
+                "limits": self.limits.as_dict(),
+                "level": self.level,
+                "readable": enclosure.readable(),
+                "listable": enclosure.listable(),
+            }
             try:
                 assert self._control is not None
                 socket.send_fds(self._control, [json.dumps(request).encode()], [theirs.fileno(), guard.fileno()])
