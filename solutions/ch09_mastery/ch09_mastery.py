@@ -187,7 +187,8 @@ check("my_custom_layer", MyCustomLayer)
 #
 # Back to the run that explodes. The optimizer reads `.grad` of each parameter, so that is what has to be clipped. In
 # your own training loop one line does it, between `backward()` and `step()`. There are two such lines,
-# `clip_grad_value_` and `clip_grad_norm_`, and they do different things. Take a gradient of (3, 0.1) and the limit 1, and work out both by hand first.
+# `clip_grad_value_` and `clip_grad_norm_`, and they do different things. Take a gradient of (3, 0.1) and the limit 1, and
+# work out both by hand first.
 
 # %%
 for clip in (nn.utils.clip_grad_value_, nn.utils.clip_grad_norm_):
