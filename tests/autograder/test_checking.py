@@ -13,13 +13,16 @@ from IPython.utils.capture import capture_output
 
 from autograder import check, evaluate
 from autograder.authoring.build import source_file
-from autograder.checking import GRADING_SEED_VARIABLE, grading_seed
 from autograder.exercise import Exercise
+from autograder.grading.ticket import EMISSION_TYPE, Ticket, grading_seed
 from autograder.messages import CheckFailed
+from autograder.observe import Stop
 from autograder.registry import exercise_names, load_exercise, load_misconceptions
+from autograder.verdict import stop_words
 from tests.conftest import ROOT
 
 NAME = "my_dropout"
+TICKET = Ticket(seed=7)
 RIGHT = load_misconceptions(NAME)[0].parts[0].__mro__[1]
 NO_SCALING = next(entry for entry in load_misconceptions(NAME) if entry.name == "no_scaling")
 
@@ -75,15 +78,24 @@ def test_the_students_line_is_that_of_the_cell(shell: InteractiveShell) -> None:
     assert "in your line 6: `return x * self.p`" in captured.outputs[0].data["text/plain"]
 
 
-def test_grading_returns_points_and_raises_nothing(shell: InteractiveShell, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(GRADING_SEED_VARIABLE, "a phrase")
-    points = load_exercise(NAME).points
-    _, right = _run(shell, f'check("{NAME}", MyDropout)', MyDropout=RIGHT)
-    captured, wrong = _run(shell, f'check("{NAME}", MyDropout)', MyDropout=NO_SCALING.parts[0])
-    assert right.result == points and type(right.result) is float
-    expected = evaluate(NAME, NO_SCALING.parts[0], seed=grading_seed("a phrase")).score * points
-    assert wrong.success and wrong.result == pytest.approx(expected, abs=0.01) and 0 < wrong.result < points
-    assert f"of {points} points" in captured.outputs[0].data["text/plain"]
+def test_a_difference_is_one_sentence_that_says_nothing_twice() -> None:
+    (root_only,) = [entry for entry in load_misconceptions("find_orphans") if entry.name == "root_only"]
+    with pytest.raises(CheckFailed, match=r"First difference: orphans of registered children \(cpu\): block"):
+        check("find_orphans", *root_only.parts)
+    assert stop_words(Stop("RuntimeError", "it went wrong.", 4, "f(x)")) == (
+        "stopped with RuntimeError: it went wrong in your line 4: `f(x)`"
+    )
+
+
+def test_while_grading_a_check_only_hands_over_what_it_saw(shell: InteractiveShell, monkeypatch) -> None:
+    for variable, value in TICKET.environment().items():
+        monkeypatch.setenv(variable, value)
+    for part in (RIGHT, NO_SCALING.parts[0]):
+        captured, done = _run(shell, f'check("{NAME}", MyDropout)', MyDropout=part)
+        assert done.success and done.result is None
+        (output,) = captured.outputs
+        assert set(output.data) == {EMISSION_TYPE} and output.data[EMISSION_TYPE]["run"] == TICKET.run
+    assert not captured.stdout
 
 
 def test_grading_seeds_differ_from_the_public_one_and_from_each_other() -> None:
