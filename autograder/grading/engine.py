@@ -124,9 +124,12 @@ def _files(course: CourseDirectory, chapter: str, folder: Path, limits: Limits) 
     return tuple(sorted(files.items()))
 
 
-def digest_of(submission: Submission, settings: Settings, stamp: object) -> str:
-    """Return a digest of all that a submission's grade depends on, for knowing whether it has to be graded again."""
-    parts = [settings.assignment.digest, settings.seed, settings.devices, asdict(settings.limits), str(stamp)]
+def digest_of(submission: Submission, settings: Settings, times: object) -> str:
+    """Return a digest of all that a submission's grade depends on, for knowing whether it has to be graded again.
+
+    ``times`` is when it was handed in and when it was due.
+    """
+    parts = [settings.assignment.digest, settings.seed, settings.devices, asdict(settings.limits), str(times)]
     digest = hashlib.sha256(repr([*parts, environment_digest()]).encode())
     for name, data in (*sorted(submission.notebooks.items()), *submission.files):
         digest.update(f"\0{name}\0{len(data)}\0".encode() + data)
@@ -211,7 +214,9 @@ class Engine:
             except Unreadable as error:
                 self._tell(Outcome(student, "failed", str(error)))
                 continue
-            digest = self._digests[student] = digest_of(submission, self.settings, timestamp_of(folder))
+            # Another due date, or an extension, is another penalty for the same work.
+            times = (timestamp_of(folder), self.writer.due_date(self.chapter, student))
+            digest = self._digests[student] = digest_of(submission, self.settings, times)
             entry = graded.get(student)
             final = Path(self.course.format_path(self.course.autograded_directory, student, self.chapter))
             if entry and entry.get("digest") == digest and final.is_dir():

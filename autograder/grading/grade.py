@@ -148,7 +148,12 @@ def _grade_notebook(
     executed, judgements, unfinished, usage, replayed, key = execute_and_judge(
         notebook, submission.files, settings, store, notes
     )
+    from autograder.grading.own_code import worth_a_look  # It needs torch, which the command itself does not.
+
     with _one_at_a_time:
+        sources = [cell.source for cell in notebook.cells if cell.cell_type == "code"]
+        if named := worth_a_look(sources, settings.assignment.preload.cells):
+            notes.append(f"Worth a look: {submission.student} uses {', '.join(named[:5])} in {name}.ipynb.")
         finished = steps.finish(executed, name)
     _validate(finished)
     # On one line: indenting takes Python's slow way through a notebook, which is long when it holds figures.

@@ -111,6 +111,18 @@ class Writer:
         excluded = config.get("Autograde", {}).get("exclude_overwriting") or {}
         self._kept: dict[str, list[str]] = dict(excluded)
 
+    def due_date(self, assignment: str, student: str) -> datetime | None:
+        """Return when a student's submission is due in UTC, with the student's extension; None where nothing is set.
+
+        Raises GradebookError when the gradebook cannot be read.
+        """
+        try:
+            return self.gradebook.find_submission(assignment, student).duedate
+        except MissingEntry:
+            return self.gradebook.find_assignment(assignment).duedate
+        except exc.SQLAlchemyError as error:
+            raise GradebookError(f"The gradebook cannot be read: {_reason(error)}") from None
+
     def record(self, assignment: str, result: Graded) -> dict[str, float]:
         """Write one submission's notebooks and grades; return the points of each graded cell.
 
