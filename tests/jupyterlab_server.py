@@ -24,6 +24,8 @@ SETTINGS = {
     "@jupyterlab/notebook-extension/tracker": {"windowingMode": "none"},
 }
 THEMES = "@jupyterlab/apputils-extension/themes"
+# A folder to look at: JOURNEY_PICTURES=/some/folder make test PYTEST_ARGS='tests/journey'
+PICTURES = os.environ.get("JOURNEY_PICTURES")
 needs_chromium = pytest.mark.skipif(not CHROMIUM.exists(), reason=f"there is no Chromium at {CHROMIUM}")
 
 
@@ -105,6 +107,12 @@ def chromium() -> Iterator[Any]:
 def _note_outside(page: Any, address: str) -> None:
     if not address.startswith(("http://127.0.0.1", "ws://127.0.0.1", "file:", "data:", "blob:", "about:")):
         page.seen["outside"].append(address)
+
+
+def picture(page: Any, name: str) -> None:
+    """Keep a screenshot for whoever asked for pictures; nobody else pays for it."""
+    if PICTURES:
+        page.screenshot(path=Path(PICTURES) / f"{name}.png")
 
 
 def stop_kernels(page, address: str) -> None:
