@@ -6,12 +6,15 @@
 #             PYTEST_ARGS='-k lock'    more arguments for pytest
 #             CHAPTER=ch03_buffers_and_state   what `make grade` and `make report` are about
 #             GRADE_ARGS='--student ada'       more arguments for `autograder grade`
+#             FOLDER=~/nn_2027         where `make course` makes a course for a class
+#             COURSE_ARGS='--chapters ch03'    more arguments for `autograder course`
 #             REPORT_ARGS='--anonymous'        more arguments for `autograder report`
 #             BENCH_ARGS='grading --classes 20'  what `make bench` measures: checks, figures, grading
 #             UPGRADE=1                lets `make lock` move to newer versions
 
 .DEFAULT_GOAL := help
-.PHONY: help lab site check watch doctor reset preflight test lint grade report notebooks notebooks-check bench lock clean
+.PHONY: help lab site check watch doctor reset preflight test lint course grade report notebooks \
+	notebooks-check bench lock clean
 MAKEFLAGS += --no-print-directory
 
 BIN := .venv/bin
@@ -20,6 +23,8 @@ LAB_ARGS ?=
 PYTEST_ARGS ?=
 CHAPTER ?=
 GRADE_ARGS ?=
+FOLDER ?=
+COURSE_ARGS ?=
 REPORT_ARGS ?=
 BENCH_ARGS ?=
 
@@ -40,6 +45,7 @@ help:
 	@echo
 	@echo "For instructors"
 	@echo "  make test             install what is missing and run every check"
+	@echo "  make course FOLDER=…  a course folder for a class; docs/instructors.md leads through the term"
 	@echo "  make grade CHAPTER=…  grade a class, sandboxed and in parallel"
 	@echo "  make report CHAPTER=… one page on how the class did, and a table (REPORT_ARGS=--anonymous)"
 	@echo "  make bench            time checks, figures and grading beside a peer"
@@ -89,6 +95,11 @@ test:
 lint:
 	@tools/install.sh test
 	@$(BIN)/ruff check
+
+course:
+	@tools/install.sh test
+	@test -n "$(FOLDER)" || { echo "Name a folder: make course FOLDER=~/nn_2027" >&2; exit 2; }
+	@$(BIN)/autograder course "$(FOLDER)" $(COURSE_ARGS)
 
 grade:
 	@tools/install.sh test

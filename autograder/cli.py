@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from autograder.grading.command import add_arguments
-from autograder.instructor import report_command
+from autograder.instructor import command as instructor
 from autograder.messages import UsageError
-from autograder.student.command import add_commands
+from autograder.student import command as student
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -28,9 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     bench.set_defaults(run=_bench)
     grade = commands.add_parser("grade", help="grade a class: sandboxed, judged outside the students' processes")
     add_arguments(grade)
-    report = commands.add_parser("report", help="one page and one table on how a class did in a chapter")
-    report_command.add_arguments(report)
-    for command in (build, bench, grade, report, *add_commands(commands)):
+    for command in (build, bench, grade, *student.add_commands(commands), *instructor.add_commands(commands)):
         command.add_argument("--root", type=Path, default=Path.cwd(), help="the repository's folder")
     options = parser.parse_args(arguments)
     try:

@@ -58,6 +58,9 @@ def grade_class(options: argparse.Namespace) -> int:
         progress.clear()
         print(error, file=sys.stderr)
         code = NOT_POSSIBLE
+    except KeyboardInterrupt:  # The second one: the first is taken as a request to finish what is running.
+        progress.clear()
+        code = INTERRUPTED
     finally:
         if engine is not None:
             engine.writer.gradebook.close()
@@ -148,7 +151,11 @@ def executor(options: argparse.Namespace, submissions: int) -> Iterator[tuple[Ex
     jobs = min(options.jobs or here, submissions)
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(jobs, mp_context=context, initializer=_begin_worker) as pool:
-        yield pool, jobs
+        try:
+            yield pool, jobs
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
 
 
 def without_slow_grammar() -> None:
@@ -240,7 +247,8 @@ def _summarize(engine: Any, options: argparse.Namespace, code: int) -> None:
     for note in report.notes:
         print(f"  note: {note}")
     if left := report.count("left"):
-        print(f"Stopped. {left} are left; to go on where this stopped: autograder grade {report.chapter}")
+        how_many = f"{left} {'is' if left == 1 else 'are'} left"
+        print(f"Stopped: {how_many}. To go on where this stopped: autograder grade {report.chapter}")
     if options.json:
         text = json.dumps({"exit_code": code, **asdict(report)}, indent=1)
         if options.json == "-":

@@ -143,8 +143,9 @@ def landlock_version() -> int:
         return 0
 
 
-def restrict_files(readable: Sequence[str], writable: Sequence[str]) -> None:
-    """Allow reading below ``readable`` and everything below ``writable``; refuse all other files and all TCP.
+def restrict_files(readable: Sequence[str], writable: Sequence[str], listable: Sequence[str] = ()) -> None:
+    """Allow reading below ``readable``, listing below ``listable`` and everything below ``writable``; refuse all other
+    files and all TCP.
 
     Raises ConfinementError where Landlock is missing.
     """
@@ -159,6 +160,8 @@ def restrict_files(readable: Sequence[str], writable: Sequence[str]) -> None:
     for path in readable:
         if os.path.exists(path):
             rules.add_path_rule(path, access=read_file | AccessFs.READ_DIR if os.path.isdir(path) else read_file)
+    for path in listable:
+        rules.add_path_rule(path, access=AccessFs.READ_DIR)
     for path in writable:
         if os.path.exists(path):
             rules.add_path_rule(path, access=write_folder if os.path.isdir(path) else write_file)

@@ -23,6 +23,8 @@ _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 _ETC = ("ld.so.cache", "ld.so.conf", "ld.so.conf.d", "alternatives", "fonts", "localtime", "timezone", "mime.types")
 _OTHER = ("/sys/devices/system/cpu", "/opt/conda")
 _PACKAGES = ("autograder", "simulations")
+# References and wrong answers. The warm parent has loaded what it needs of them before it forks.
+_HIDDEN = os.path.join("autograder", "exercises")
 
 # Run by the interpreter inside: leave root before anything else, then start the worker.
 _START = """
@@ -77,11 +79,41 @@ def _covered(path: str) -> bool:
 
 
 @functools.cache
-def readable() -> list[str]:
-    """Return every path that a submission's process may read below."""
+def bound() -> list[str]:
+    """Return every path that a worker sees."""
     etc = [f"/etc/{name}" for name in _ETC]
     paths = [*_SYSTEM, *etc, *_OTHER, *_python_folders(), *_course_packages()]
     return [path for path in paths if os.path.exists(path)]
+
+
+@functools.cache
+def readable() -> list[str]:
+    """Return every path that a submission's process may read below: what a worker sees, without the exercises."""
+    return _opened()[0]
+
+
+@functools.cache
+def listable() -> list[str]:
+    """Return the folders above the exercises. Their names may be listed, which is how Python finds other modules."""
+    return _opened()[1]
+
+
+def _opened() -> tuple[list[str], list[str]]:
+    hidden = os.path.realpath(os.path.join(course_folder(), _HIDDEN))
+    kept: list[str] = []
+    opened: list[str] = []
+    waiting = bound()[::-1]
+    while waiting:
+        path = waiting.pop()
+        real = os.path.realpath(path)
+        if real == hidden:
+            continue
+        if hidden.startswith(real + os.sep):
+            opened.append(path)
+            waiting.extend(os.path.join(path, name) for name in sorted(os.listdir(path), reverse=True))
+        else:
+            kept.append(path)
+    return kept, opened
 
 
 def environment() -> dict[str, str]:
@@ -174,7 +206,7 @@ def _arguments(limits: Limits) -> list[str]:
     made.add(*(("--proc", "/proc") if fresh_proc() else ("--bind", "/proc", "/proc")), "--dev", "/dev")
     for folder, size in (("/tmp", limits.disk), ("/dev/shm", limits.disk)):
         made.add("--perms", "1777", "--size", str(size), "--tmpfs", folder)
-    for path in readable():
+    for path in bound():
         if path not in _SYSTEM:
             made.bind(path)
     made.add("--chdir", "/")

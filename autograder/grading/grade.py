@@ -10,6 +10,7 @@ import hashlib
 import json
 import threading
 import time
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -108,28 +109,34 @@ def grade(settings: Settings, submission: Submission) -> Graded:
 
 
 def _in_words(error: Exception) -> str:
-    if isinstance(error, nbformat.reader.NotJSONError):
-        return "it is not a notebook: its text is not JSON."
+    if isinstance(error, NoNotebook):
+        return str(error)
     text = str(error).strip().splitlines()
     return f"{type(error).__name__}: {text[0][:300] if text else 'no reason was given'}"
 
 
+class NoNotebook(ValueError):
+    """A file is no notebook; the sentence says what it is instead."""
+
+
 def read_notebook(data: bytes) -> NotebookNode:
-    """Return a notebook from a file's bytes. Raises ValueError, in one sentence, when they are none."""
+    """Return a notebook from a file's bytes. Raises NoNotebook, in one sentence, when they are none."""
     if len(data) > LARGEST_NOTEBOOK:
-        raise ValueError(f"the file has {len(data) >> 20} MB, and {LARGEST_NOTEBOOK >> 20} are allowed.")
+        raise NoNotebook(f"the file has {len(data) >> 20} MB, and {LARGEST_NOTEBOOK >> 20} are allowed.")
     try:
-        notebook = nbformat.reads(data.decode("utf-8-sig"), as_version=4)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # About identifiers of cells, which are mended while it is read.
+            notebook = nbformat.reads(data.decode("utf-8-sig"), as_version=4)
     except UnicodeDecodeError:
-        raise ValueError("its text is not UTF-8.") from None
+        raise NoNotebook("its text is not UTF-8.") from None
     except RecursionError:
-        raise ValueError("it is nested too deeply.") from None
+        raise NoNotebook("it is nested too deeply.") from None
     except nbformat.reader.NotJSONError:
-        raise
-    except (AttributeError, KeyError, TypeError, nbformat.ValidationError) as error:
-        raise ValueError(f"it is JSON, and no notebook ({type(error).__name__}).") from None
+        raise NoNotebook("it is not a notebook: its text is not JSON.") from None
+    except (AttributeError, KeyError, TypeError, ValueError, nbformat.ValidationError) as error:
+        raise NoNotebook(f"it is JSON, and no notebook ({type(error).__name__}).") from None
     if not isinstance(notebook.get("cells"), list):
-        raise ValueError("it has no list of cells.")
+        raise NoNotebook("it has no list of cells.")
     return notebook
 
 
@@ -141,7 +148,12 @@ def _grade_notebook(
     executed, judgements, unfinished, usage, replayed, key = execute_and_judge(
         notebook, submission.files, settings, store, notes
     )
+    from autograder.grading.own_code import worth_a_look  # It needs torch, which the command itself does not.
+
     with _one_at_a_time:
+        sources = [cell.source for cell in notebook.cells if cell.cell_type == "code"]
+        if named := worth_a_look(sources, settings.assignment.preload.cells):
+            notes.append(f"Worth a look: {submission.student} uses {', '.join(named[:5])} in {name}.ipynb.")
         finished = steps.finish(executed, name)
     _validate(finished)
     # On one line: indenting takes Python's slow way through a notebook, which is long when it holds figures.

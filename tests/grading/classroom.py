@@ -72,10 +72,10 @@ def write(course: Path, student: str, text: str) -> Path:
     return folder
 
 
-def scores(course: Path) -> dict[str, dict[str, float]]:
-    """Student -> exercise -> points, as the gradebook has them."""
+def scores(course: Path, database: str | None = None) -> dict[str, dict[str, float]]:
+    """Student -> exercise -> points, as the course's gradebook, or the one at an address, has them."""
     found: dict[str, dict[str, float]] = {}
-    with Gradebook(f"sqlite:///{course / 'gradebook.db'}") as gradebook:
+    with Gradebook(database or f"sqlite:///{course / 'gradebook.db'}") as gradebook:
         for submission in gradebook.assignment_submissions(CHAPTER):
             grades = [grade for notebook in submission.notebooks for grade in notebook.grades]
             assert not any(grade.needs_manual_grade for grade in grades), submission

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -13,6 +12,7 @@ from torch.nn.modules import module as module_file
 from autograder.accept import Placeholder
 from autograder.cases import Case, Draw
 from autograder.exercise import Card, Exercise, Hints
+from autograder.exercises._hook_tables import global_hooks_put_back
 from autograder.exercises.ch07_model_inspector._models import BUILDERS, build
 from autograder.observe import attempt
 
@@ -64,21 +64,8 @@ def _inputs(draw: Draw, kind: str, width: int, rows: int, length: int) -> list[t
 
 def observe(make: Any, case: Case) -> Iterator[tuple]:
     """Inspect one model, then look at what the inspection left behind in it."""
-    with _global_hooks_put_back():
+    with global_hooks_put_back():
         yield from _observe(make, case)
-
-
-@contextmanager
-def _global_hooks_put_back() -> Iterator[None]:
-    """Remove the global hooks that an inspection forgot: they would fire in whatever runs next."""
-    tables = (module_file._global_forward_hooks, module_file._global_forward_pre_hooks)
-    known = [set(table) for table in tables]
-    try:
-        yield
-    finally:
-        for table, keys in zip(tables, known, strict=True):
-            for key in set(table) - keys:
-                del table[key]
 
 
 def _observe(make: Any, case: Case) -> Iterator[tuple]:
