@@ -63,7 +63,8 @@ lab:
 	@tools/install.sh lab
 	@$(BIN)/autograder start >/dev/null || true
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m jupyterlab \
-		--ServerApp.ip=127.0.0.1 --LabApp.default_url=/lab/tree/notebooks/start_here.ipynb \
+		--ServerApp.ip=127.0.0.1 \
+		--LabApp.default_url="/lab/tree/notebooks$$(test ! -f notebooks/start_here.ipynb || echo /start_here.ipynb)" \
 		$(if $(PORT),--ServerApp.port=$(PORT)) $(AS_ROOT) $(LAB_ARGS)
 
 check:
