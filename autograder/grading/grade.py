@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import json
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,7 +26,9 @@ from autograder.grading.sandbox import Sandbox, SandboxError
 from autograder.grading.store import Store, environment_digest, key_of
 from autograder.grading.ticket import Judgement, Ticket
 
-LARGEST_NOTEBOOK = 50_000_000
+LARGEST_NOTEBOOK = 100 * 2**20
+# Lists, dictionaries and what is between them: pictures have few, and a file of nothing else would fill the memory.
+MOST_VALUES = 3_000_000
 
 
 @dataclass(frozen=True)
@@ -44,11 +47,15 @@ class Settings:
 
 @dataclass(frozen=True)
 class Submission:
-    """What a student handed in: notebooks as the bytes of their files, and the other files beside them."""
+    """What a student handed in: notebooks as the bytes of their files, and the other files beside them.
+
+    ``left_out`` names files that are links: they could be anything that the instructor may read.
+    """
 
     student: str
     notebooks: Mapping[str, bytes]
     files: tuple[tuple[str, bytes], ...] = ()
+    left_out: tuple[str, ...] = ()
 
 
 @dataclass
@@ -105,29 +112,38 @@ def grade(settings: Settings, submission: Submission) -> Graded:
     return result
 
 
+class NotANotebook(ValueError):
+    """A file that cannot be read as a notebook; the sentence says why."""
+
+
 def _in_words(error: Exception) -> str:
-    if isinstance(error, nbformat.reader.NotJSONError):
-        return "it is not a notebook: its text is not JSON."
+    if isinstance(error, NotANotebook):
+        return str(error)
     text = str(error).strip().splitlines()
     return f"{type(error).__name__}: {text[0][:300] if text else 'no reason was given'}"
 
 
 def read_notebook(data: bytes) -> NotebookNode:
-    """Return a notebook from a file's bytes. Raises ValueError, in one sentence, when they are none."""
+    """Return a notebook from a file's bytes. Raises NotANotebook, in one sentence, when they are none."""
     if len(data) > LARGEST_NOTEBOOK:
-        raise ValueError(f"the file has {len(data) >> 20} MB, and {LARGEST_NOTEBOOK >> 20} are allowed.")
+        raise NotANotebook(f"the file has {len(data) >> 20} MB, and {LARGEST_NOTEBOOK >> 20} are allowed.")
+    if sum(map(data.count, (b"[", b"{", b","))) > MOST_VALUES:
+        raise NotANotebook(f"it holds more than {MOST_VALUES} values.")
     try:
-        notebook = nbformat.reads(data.decode("utf-8-sig"), as_version=4)
+        text = data.decode("utf-8-sig")
+        if "\\ud" in text.lower():  # Half of a surrogate pair can be read from a file, and be written to none.
+            text = json.dumps(json.loads(text), ensure_ascii=False).encode("utf-8", "replace").decode()
+        notebook = nbformat.reads(text, as_version=4)
     except UnicodeDecodeError:
-        raise ValueError("its text is not UTF-8.") from None
+        raise NotANotebook("its text is not UTF-8.") from None
     except RecursionError:
-        raise ValueError("it is nested too deeply.") from None
-    except nbformat.reader.NotJSONError:
-        raise
+        raise NotANotebook("it is nested too deeply.") from None
+    except (nbformat.reader.NotJSONError, json.JSONDecodeError):
+        raise NotANotebook("it is not a notebook: its text is not JSON.") from None
     except (AttributeError, KeyError, TypeError, nbformat.ValidationError) as error:
-        raise ValueError(f"it is JSON, and no notebook ({type(error).__name__}).") from None
+        raise NotANotebook(f"it is JSON, and no notebook ({type(error).__name__}).") from None
     if not isinstance(notebook.get("cells"), list):
-        raise ValueError("it has no list of cells.")
+        raise NotANotebook("it has no list of cells.")
     return notebook
 
 
