@@ -20,7 +20,7 @@ from typing import Any
 
 from nbgrader.coursedir import CourseDirectory
 
-from autograder.grading.grade import LARGEST_NOTEBOOK, Graded, Settings, Submission, grade
+from autograder.grading.grade import Graded, Settings, Submission, grade
 from autograder.grading.gradebook import (
     GradebookError,
     TooManyFiles,
@@ -30,7 +30,7 @@ from autograder.grading.gradebook import (
     shown,
     timestamp_of,
 )
-from autograder.grading.limits import Limits
+from autograder.grading.limits import LARGEST_NOTEBOOK, Limits
 from autograder.grading.sandbox import SandboxError
 from autograder.grading.store import Journal, environment_digest
 

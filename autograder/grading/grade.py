@@ -21,14 +21,10 @@ from nbformat.v4 import new_notebook
 
 from autograder.grading.assignment import Assignment, Steps
 from autograder.grading.confine import NONE
-from autograder.grading.limits import Limits
+from autograder.grading.limits import LARGEST_NOTEBOOK, MOST_VALUES, Limits
 from autograder.grading.sandbox import Sandbox, SandboxError
 from autograder.grading.store import Store, environment_digest, key_of
 from autograder.grading.ticket import Judgement, Ticket
-
-LARGEST_NOTEBOOK = 100 * 2**20
-# Lists, dictionaries and what is between them: pictures have few, and a file of nothing else would fill the memory.
-MOST_VALUES = 3_000_000
 
 
 @dataclass(frozen=True)
@@ -199,13 +195,7 @@ def execute_and_judge(
 
         notebook, unfinished, usage = run_cold(notebook, files, ticket, settings.limits, settings.sandbox)
     else:
-        from autograder.grading.replay import run_cells
-
-        with _one_at_a_time:
-            sandbox = sandbox_for(settings)
-        if notes is not None:
-            notes.extend(note for note in sandbox.notes if note not in notes)
-        unfinished, usage = run_cells(notebook, sandbox, list(files), ticket)
+        unfinished, usage = _run_warm(notebook, files, settings, ticket, [] if notes is None else notes)
     from autograder.grading.judge import judge_notebook
 
     with _one_at_a_time, one_thread():
@@ -215,6 +205,31 @@ def execute_and_judge(
         with contextlib.suppress(OSError):  # Without room for it the result is not kept, and is still a result.
             store.put(key, {**value, "judgements": [asdict(each) for each in judgements]})
     return notebook, judgements, unfinished, usage, False, key
+
+
+def _run_warm(
+    notebook: NotebookNode, files: Sequence[tuple[str, bytes]], settings: Settings, ticket: Ticket, notes: list[str]
+) -> tuple[str | None, dict[str, Any]]:
+    """Execute a notebook in this process's sandbox; once more in a fresh one where the sandbox was lost on the way.
+
+    Raises RuntimeError when it was lost twice: the others' runs need not wait for what may be this submission's doing.
+    """
+    from autograder.grading.replay import run_cells
+
+    for _ in range(2):
+        with _one_at_a_time:
+            sandbox = sandbox_for(settings)
+        notes.extend(note for note in sandbox.notes if note not in notes)
+        try:
+            unfinished, usage = run_cells(notebook, sandbox, list(files), ticket)
+        except SandboxError:
+            if not sandbox.has_ended():
+                raise
+            continue
+        # Whoever watches a submission reports how it ended, unless both were ended from outside.
+        if not unfinished or usage or not sandbox.has_ended():
+            return unfinished, usage
+    raise RuntimeError("the sandbox was ended from outside twice while it ran (is there enough memory?)")
 
 
 @contextlib.contextmanager
