@@ -83,7 +83,8 @@ def handed_to_torch(exercise: Exercise, parts: Sequence[Any], seen: set[str]) ->
                 return f"{name} is torch's own {forbidden.__name__}; {_own_words(exercise)}"
             if inspect.isclass(part) and issubclass(part, forbidden):
                 return f"{name} inherits from torch's {forbidden.__name__}; {_own_words(exercise)}"
-    named = [name for name in exercise.forbidden if name in seen]
+    operators = {name.split(".")[1] for name in seen if name.startswith("aten.")}
+    named = [name for name in exercise.forbidden if name in seen or name.rpartition(".")[2] in operators]
     ran = sorted(name for name in seen if exercise.forbidden_code and name.startswith(exercise.forbidden_code))
     for found in (*named, *ran):
         return f"{exercise.parts[0]} hands its work to {found}; {_own_words(exercise)}"

@@ -29,6 +29,7 @@ _CLASSES = (
     "torch.utils._python_dispatch.TorchDispatchMode json.JSONEncoder"
 ).split()
 _MISSING = object()
+_ATTRIBUTES_CAN_BE_SET = 1 << 9  # Py_TPFLAGS_HEAPTYPE
 
 
 class Seal:
@@ -78,9 +79,7 @@ class Seal:
                 self._value(inside)
 
     def _class(self, kind: type) -> None:
-        if kind.__flags__ & (1 << 9) and self._is_new(
-            kind
-        ):  # A class whose attributes can be set (Py_TPFLAGS_HEAPTYPE).
+        if kind.__flags__ & _ATTRIBUTES_CAN_BE_SET and self._is_new(kind):
             kept = {name: value for name, value in vars(kind).items() if name not in ("__dict__", "__weakref__")}
             self.classes.append((kind, kept))
             for value in kept.values():

@@ -290,7 +290,7 @@ def _submission(cells: int, told: int, limits: Limits, level: str, folder: str, 
         high = [fcntl.fcntl(descriptor, fcntl.F_DUPFD, 64) for descriptor in (cells, told)]
         channel, word = (os.dup2(one, place, inheritable=False) for one, place in zip(high, (3, 4), strict=True))
         os.closerange(5, 65536)
-        _lock_in(limits, level, folder, request["readable"])
+        _lock_in(limits, level, folder, request["readable"], request["listable"])
     except BaseException as error:
         os.write(word, f"{type(error).__name__}: {error}".encode()[:900])
         os._exit(1)
@@ -301,7 +301,7 @@ def _submission(cells: int, told: int, limits: Limits, level: str, folder: str, 
         os._exit(0)
 
 
-def _lock_in(limits: Limits, level: str, folder: str, readable: Sequence[str]) -> None:
+def _lock_in(limits: Limits, level: str, folder: str, readable: Sequence[str], listable: Sequence[str]) -> None:
     confine.die_with_parent()
     if level != NAMESPACES:
         os.setpgid(0, 0)
@@ -317,7 +317,7 @@ def _lock_in(limits: Limits, level: str, folder: str, readable: Sequence[str]) -
         devices += ["/dev/ptmx", "/dev/pts"]  # bubblewrap's own, and not the terminals of the person who grades.
     confine.limit_resources(limits)
     system = ["/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/proc/sys/vm/overcommit_memory", own]
-    confine.restrict_files([*readable, *system, "/sys/devices/system/cpu"], [*writable, *devices])
+    confine.restrict_files([*readable, *system, "/sys/devices/system/cpu"], [*writable, *devices], listable)
     confine.drop_capabilities()
     if level == NAMESPACES:
         confine.hide_memory(False)  # Nobody else is here to read it, and programs look at their own /proc/self.

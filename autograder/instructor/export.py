@@ -26,7 +26,7 @@ ZERO, OPEN = "zero", "open"
 
 @dataclass(frozen=True)
 class Standing:
-    """One student in one assignment. ``submission`` is None where none is graded, ``waiting`` says that one waits to be."""
+    """One student in one assignment. ``submission`` is None where nothing is graded; ``waiting``: it soon will be."""
 
     assignment: Assignment
     student: Student

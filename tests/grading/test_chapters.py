@@ -1,4 +1,4 @@
-"""Every chapter through ``autograder grade``: its own solution earns every point, the notebook as handed out earns none."""
+"""Every chapter through ``autograder grade``: its solution earns every point, the notebook as released earns none."""
 
 from __future__ import annotations
 
@@ -52,7 +52,9 @@ def test_a_solution_earns_every_point_and_an_untouched_notebook_none(
     finally:
         close_sandboxes()
     report = json.loads(summary.read_text())
-    expected = {f"{name}_check": load_exercise(name).points for name, place in exercise_names().items() if place == chapter}
+    expected = {
+        f"{name}_check": load_exercise(name).points for name, place in exercise_names().items() if place == chapter
+    }
     points = {outcome["student"]: outcome["points"] for outcome in report["outcomes"]}
     assert points == {"right": expected, "untouched": dict.fromkeys(expected, 0)}
     reasons = [entry["reason"] for outcome in report["outcomes"] for entry in outcome["judgements"] if entry["reason"]]

