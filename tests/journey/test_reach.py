@@ -184,7 +184,7 @@ def test_axe_finds_no_serious_fault_in_what_the_course_shows(read: tuple[Any, di
     page.get_by_role("menuitem", name="Settings", exact=True).click()
     page.get_by_text("Theme", exact=True).hover()
     page.get_by_text(f"JupyterLab {theme}", exact=True).click()
-    page.locator(f"body[data-jp-theme-name='JupyterLab {theme}']").wait_for()
+    page.locator(f"body[data-jp-theme-name='JupyterLab {theme}']").wait_for(state="attached")
     page.wait_for_function("() => !document.querySelector('.jp-Spinner')")
     found = axe.Axe().run(page, context=OURS, options=RULES).response["violations"]
     assert [(f["id"], f["nodes"][0]["html"][:160]) for f in found if f["impact"] in ("serious", "critical")] == []
