@@ -92,7 +92,7 @@ grade:
 
 notebooks:
 	@tools/install.sh test
-	@$(BIN)/autograder build
+	@$(BIN)/autograder build $(CHAPTER)
 
 notebooks-check:
 	@tools/install.sh test

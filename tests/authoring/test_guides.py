@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-
 CHAPTER = "ch03_buffers_and_state"
 LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
 FOLDERS_OF_OTHERS = {".venv", "site", "node_modules", "build", "submitted", "feedback", "autograded"}
