@@ -5,16 +5,14 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import torch
 from torch.overrides import TorchFunctionMode, resolve_name
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from autograder.cases import Case
 from autograder.exercise import Exercise
-from autograder.observe import observe
 
 
 def wrong_kind(exercise: Exercise, parts: Sequence[Any]) -> str | None:
@@ -57,14 +55,27 @@ def _refused_call(name: str, part: Any, args: tuple, kwargs: dict[str, Any]) -> 
     return None
 
 
-def handed_to_torch(
-    exercise: Exercise, parts: Sequence[Any], cases: Sequence[Case], deadline: float | None = None
-) -> str | None:
+@contextmanager
+def watching(exercise: Exercise) -> Iterator[set[str]]:
+    """Collect what torch does while an exercise's implementation is observed, by qualified name.
+
+    It is the observing itself that is watched. A second look would be one that an implementation can tell from the
+    first.
+    """
+    seen: set[str] = set()
+    with ExitStack() as watches:
+        if exercise.forbidden:
+            watches.enter_context(_calls_seen(seen))
+        if exercise.forbidden_code:
+            watches.enter_context(_code_seen(seen, exercise.forbidden_code))
+        yield seen
+
+
+def handed_to_torch(exercise: Exercise, parts: Sequence[Any], seen: set[str]) -> str | None:
     """Return one sentence when the implementation lets torch do what the exercise asks the student to write.
 
-    Looks at the class itself and at what is called while the probe runs once more: torch functions and operators,
-    including those inside a child module, in the first case; forbidden Python code in every case. ``deadline`` is a
-    time of ``time.monotonic()``.
+    Looks at the class itself and at what was ``seen`` while it was watched: torch functions and operators, including
+    those inside a child module, and forbidden Python code.
     """
     for name, part in zip(exercise.parts, parts, strict=True):
         for forbidden in exercise.forbidden_classes:
@@ -72,18 +83,11 @@ def handed_to_torch(
                 return f"{name} is torch's own {forbidden.__name__}; {_own_words(exercise)}"
             if inspect.isclass(part) and issubclass(part, forbidden):
                 return f"{name} inherits from torch's {forbidden.__name__}; {_own_words(exercise)}"
-    if exercise.forbidden:
-        with _calls_seen() as seen:
-            observe(exercise, parts, cases[0], deadline)
-        for forbidden in exercise.forbidden:
-            if forbidden in seen:
-                return f"{exercise.parts[0]} hands its work to {forbidden}; {_own_words(exercise)}"
-    if exercise.forbidden_code:
-        with _code_seen(exercise.forbidden_code) as ran:
-            for case in cases:
-                observe(exercise, parts, case, deadline)
-        if ran:
-            return f"{exercise.parts[0]} hands its work to {sorted(ran)[0]}; {_own_words(exercise)}"
+    operators = {name.split(".")[1] for name in seen if name.startswith("aten.")}
+    named = [name for name in exercise.forbidden if name in seen or name.rpartition(".")[2] in operators]
+    ran = sorted(name for name in seen if exercise.forbidden_code and name.startswith(exercise.forbidden_code))
+    for found in (*named, *ran):
+        return f"{exercise.parts[0]} hands its work to {found}; {_own_words(exercise)}"
     return None
 
 
@@ -92,9 +96,7 @@ def _own_words(exercise: Exercise) -> str:
 
 
 @contextmanager
-def _calls_seen() -> Iterator[set[str]]:
-    seen: set[str] = set()
-
+def _calls_seen(seen: set[str]) -> Iterator[None]:
     class Functions(TorchFunctionMode):
         def __torch_function__(self, function: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
             if name := resolve_name(function):
@@ -107,16 +109,15 @@ def _calls_seen() -> Iterator[set[str]]:
             return function(*args, **(kwargs or {}))
 
     with Functions(), Operators():
-        yield seen
+        yield
 
 
 @contextmanager
-def _code_seen(forbidden: tuple[str, ...]) -> Iterator[set[str]]:
+def _code_seen(seen: set[str], forbidden: tuple[str, ...]) -> Iterator[None]:
     """Collect the qualified names of the Python functions that run and start with one of those in ``forbidden``.
 
     A function that is borrowed (``parameters = nn.Module.parameters``) or called with a foreign ``self`` is seen too.
     """
-    seen: set[str] = set()
     # Only modules that a forbidden name starts with are worth the look: a profile function runs at every call.
     roots = tuple({name.split(".")[0] for name in forbidden})
 
@@ -130,7 +131,7 @@ def _code_seen(forbidden: tuple[str, ...]) -> Iterator[set[str]]:
     previous = sys.getprofile()
     sys.setprofile(look)
     try:
-        yield seen
+        yield
     finally:
         sys.setprofile(previous)
 

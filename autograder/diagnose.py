@@ -26,30 +26,33 @@ def diagnose(
 
     One whose records equal the student's in everything wins. Otherwise one fits when the student shows each of its
     deviations from the reference, with the same values, and it explains more of the student's deviations than any
-    other that fits. Two equally good ones name nothing: a wrong diagnosis is worse than none.
+    other that fits. Of two equally good ones, the one that explains the first deviation wins, because that is the one
+    the student reads first; when both do or neither does, nothing is named: a wrong diagnosis is worse than none.
     """
     ours = _deviations(expected, got)
     if not ours:
         return None
-    fitting: list[tuple[int, Misconception]] = []
+    fitting: list[tuple[Misconception, set[tuple[str, str]]]] = []
     for misconception, records in misconception_records(exercise.name, seed, device):
         if all(_same(theirs, mine) for theirs, mine in zip(records, got, strict=True)):
             return misconception
-        theirs = _deviations_within(ours, expected, records)
+        theirs = _deviations_within(set(ours), expected, records)
         if theirs and _agree_on(theirs, records, got):
-            fitting.append((len(theirs), misconception))
-    fitting.sort(key=lambda pair: -pair[0])
-    if not fitting or (len(fitting) > 1 and fitting[0][0] == fitting[1][0]):
-        return None
-    return fitting[0][1]
+            fitting.append((misconception, theirs))
+    most = max((len(theirs) for _, theirs in fitting), default=0)
+    best = [(misconception, theirs) for misconception, theirs in fitting if len(theirs) == most]
+    if len(best) > 1:
+        best = [(misconception, theirs) for misconception, theirs in best if ours[0] in theirs]
+    return best[0][0] if len(best) == 1 else None
 
 
-def _deviations(expected: Sequence[Record], got: Sequence[Record]) -> set[tuple[str, str]]:
-    return {
+def _deviations(expected: Sequence[Record], got: Sequence[Record]) -> list[tuple[str, str]]:
+    """Return what differs, as pairs of case and observation, in the order in which it is told."""
+    return [
         (entry.case, entry.observation)
         for reference, record in zip(expected, got, strict=True)
         for entry in each_difference(reference, record)
-    }
+    ]
 
 
 def _deviations_within(

@@ -37,7 +37,10 @@ def load_exercise(name: str) -> Exercise:
         nearest = difflib.get_close_matches(str(name).lower(), names, n=1, cutoff=0.4)
         hint = f'Did you mean "{nearest[0]}"?' if nearest else f"The exercises are: {', '.join(names)}."
         raise UsageError(f'There is no exercise called "{name}". {hint}')
-    return importlib.import_module(f"autograder.exercises.{names[name]}.{name}").exercise
+    try:
+        return importlib.import_module(f"autograder.exercises.{names[name]}.{name}").exercise
+    except PermissionError:  # While a notebook is graded, no exercise but its own can be read.
+        raise UsageError(f'"{name}" is an exercise of another chapter, and cannot be checked here.') from None
 
 
 @functools.cache

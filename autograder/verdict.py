@@ -81,7 +81,8 @@ def stop_words(stop: Stop) -> str:
     code = f": `{stop.text}`" if stop.text else ""
     if stop.out_of_time:
         return f"it did not return within the time allowed; it was still busy{where}{code}"
-    said = f"{stop.type_name}: {stop.message}" if stop.message else stop.type_name
+    message = stop.message.removesuffix(".") if where or code else stop.message
+    said = f"{stop.type_name}: {message}" if message else stop.type_name
     return f"stopped with {said}{where}{code}"
 
 

@@ -56,11 +56,14 @@ def jupyterlab(folder: Path, theme: str = "JupyterLab Light") -> Iterator[str]:
         f"--port={port}",
     ]
     command += ["--ServerApp.port_retries=0", "--IdentityProvider.token=", f"--ServerApp.root_dir={folder}"]
+    # formgrader starts nbgrader's tools by name, as an activated environment has them.
+    programs = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     with (folder / "server.log").open("w") as log:
         server = subprocess.Popen(
             command,
+            # nbgrader's formgrader reads the course's nbgrader_config.py from the folder that it is started in.
             cwd=folder,
-            env={**os.environ, **{name: str(folder / value) for name, value in own.items()}},
+            env={**os.environ, "PATH": programs, **{name: str(folder / value) for name, value in own.items()}},
             stdout=log,
             stderr=subprocess.STDOUT,
         )

@@ -9,7 +9,9 @@ from __future__ import annotations
 import ast
 import functools
 import hashlib
+import itertools
 import json
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -34,6 +36,8 @@ from traitlets.utils.importstring import import_item
 from autograder.grading.sandbox import Preload
 from autograder.messages import UsageError
 from autograder.registry import exercise_names
+
+SCHEMA_VERSION = 3  # Of nbgrader's metadata, as nbgrader 0.9 writes it.
 
 
 @dataclass(frozen=True)
@@ -179,13 +183,65 @@ class _Snapshot:
         raise MissingEntry(f"No such cell: {name}")
 
 
+class DropStrayMarks(NbGraderPreprocessor):
+    """Remove nbgrader metadata that is none: the steps after this one expect a dictionary with a name in it."""
+
+    def preprocess_cell(
+        self, cell: NotebookNode, resources: dict[str, Any], cell_index: int
+    ) -> tuple[NotebookNode, dict[str, Any]]:
+        """Leave the cell an ordinary one where its mark cannot be read."""
+        mark = cell.metadata.get("nbgrader")
+        if mark is not None and not (isinstance(mark, dict) and isinstance(mark.get("grade_id"), str)):
+            self.log.warning("The nbgrader metadata of cell %d cannot be read, and is dropped.", cell_index)
+            del cell.metadata["nbgrader"]
+        return cell, resources
+
+
 class RestoreCells(OverwriteCells):
-    """nbgrader's step that puts the instructor's cells back, also where the cells around a missing one are gone too."""
+    """nbgrader's step that puts the instructor's cells back, also where the cells around a missing one are gone too.
+
+    What a cell is for (an answer, a check, how many points) is put back as well, and a cell that was marked by hand
+    becomes an ordinary one.
+    """
+
+    def preprocess_cell(
+        self, cell: NotebookNode, resources: dict[str, Any], cell_index: int
+    ) -> tuple[NotebookNode, dict[str, Any]]:
+        """Put back a cell's mark, then its type and text."""
+        if (name := _grade_id(cell)) is None:
+            return cell, resources
+        notebook = self.gradebook.find_notebook(self.notebook_id, self.assignment_id)
+        source = next((each for each in notebook.source_cells if each.name == name), None)
+        if source is None:
+            self.log.warning("Cell '%s' is not one of the released cells; its mark is dropped.", name)
+            del cell.metadata["nbgrader"]
+            return cell, resources
+        points = {each.name: each.max_score for each in (*notebook.grade_cells, *notebook.task_cells)}
+        mark = {
+            "grade_id": name,
+            "grade": any(each.name == name for each in notebook.grade_cells),
+            "solution": any(each.name == name for each in notebook.solution_cells),
+            "task": any(each.name == name for each in notebook.task_cells),
+            "locked": source.locked,
+            "cell_type": source.cell_type,
+            "schema_version": SCHEMA_VERSION,
+        }
+        if name in points:
+            mark["points"] = points[name]
+        cell.metadata["nbgrader"] = nbformat.from_dict(mark)
+        return super().preprocess_cell(cell, resources, cell_index)
 
     def add_missing_grade_cells(
         self, nb: NotebookNode, resources: dict[str, Any]
     ) -> tuple[NotebookNode, dict[str, Any]]:
-        """Put each missing graded cell after the nearest cell before it that is still there, or first."""
+        """Put each missing graded cell after the nearest cell before it that is still there, or first.
+
+        A cell from another notebook, or the copy of one that is here, has lost its name by now; nbgrader would stop
+        at what is left of its metadata.
+        """
+        for cell in nb.cells:
+            if "nbgrader" in cell.metadata and not _grade_id(cell):
+                del cell.metadata["nbgrader"]
         source = self.gradebook.find_notebook(self.notebook_id, self.assignment_id)
         points = {cell.name: cell.max_score for cell in source.grade_cells}
         solutions = {cell.name for cell in source.solution_cells}
@@ -197,13 +253,22 @@ class RestoreCells(OverwriteCells):
             elif cell.name in points:
                 self.log.warning("The graded cell %s was missing and is put back.", cell.name)
                 made = self.missing_cell_transform(cell, points[cell.name], is_solution=cell.name in solutions)
-                nb.cells.insert(place, nbformat.from_dict(made))
+                nb.cells.insert(place, _with_id(nbformat.from_dict(made), nb))
                 place += 1
         return nb, resources
 
 
 def _grade_id(cell: NotebookNode) -> str | None:
     return cell.metadata.get("nbgrader", {}).get("grade_id")
+
+
+def _with_id(cell: NotebookNode, notebook: NotebookNode) -> NotebookNode:
+    if (notebook.nbformat, notebook.nbformat_minor) >= (4, 5):
+        wanted = re.sub(r"[^a-zA-Z0-9_-]", "-", _grade_id(cell) or "")[:56]
+        taken = {each.get("id") for each in notebook.cells}
+        numbered = (wanted if not number else f"{wanted}-{number}" for number in itertools.count())
+        cell["id"] = next(name for name in numbered if name not in taken)
+    return cell
 
 
 class OverwriteFromSnapshot(RestoreCells):
@@ -234,7 +299,6 @@ class KernelspecFromSnapshot(OverwriteKernelspec):
 
 
 _OURS = ((OverwriteCells, OverwriteFromSnapshot), (OverwriteKernelspec, KernelspecFromSnapshot))
-_ELSEWHERE = (Execute, SaveAutoGrades, AssignLatePenalties)
 
 
 class Steps:
@@ -254,10 +318,13 @@ class Steps:
         self.snapshot = _Snapshot(assignment)
 
     def _made(self, classes: Sequence[Any], config: Config) -> list[Preprocessor]:
+        from autograder.grading.execute import ExecuteForGrading
+
+        elsewhere = (ExecuteForGrading, Execute, SaveAutoGrades, AssignLatePenalties)
         made = []
         for each in classes:
             kind = import_item(each) if isinstance(each, str) else each
-            if not issubclass(kind, _ELSEWHERE):
+            if not issubclass(kind, elsewhere):
                 ours = next((ours for theirs, ours in _OURS if issubclass(kind, theirs)), kind)
                 made.append(ours(config=config))
         return [step for step in made if step.enabled]

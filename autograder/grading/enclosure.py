@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import autograder
-from autograder.grading.confine import LANDLOCK
+from autograder.grading.confine import LANDLOCK, NAMESPACES, PRIVATE_FOLDERS
 from autograder.grading.limits import Limits
 
 UNPRIVILEGED = 65534
@@ -23,6 +23,8 @@ _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 _ETC = ("ld.so.cache", "ld.so.conf", "ld.so.conf.d", "alternatives", "fonts", "localtime", "timezone", "mime.types")
 _OTHER = ("/sys/devices/system/cpu", "/opt/conda")
 _PACKAGES = ("autograder", "simulations")
+# References and wrong answers. The warm parent has loaded what it needs of them before it forks.
+_HIDDEN = os.path.join("autograder", "exercises")
 
 # Run by the interpreter inside: leave root before anything else, then start the worker.
 _START = """
@@ -77,11 +79,41 @@ def _covered(path: str) -> bool:
 
 
 @functools.cache
-def readable() -> list[str]:
-    """Return every path that a submission's process may read below."""
+def bound() -> list[str]:
+    """Return every path that a worker sees."""
     etc = [f"/etc/{name}" for name in _ETC]
     paths = [*_SYSTEM, *etc, *_OTHER, *_python_folders(), *_course_packages()]
     return [path for path in paths if os.path.exists(path)]
+
+
+@functools.cache
+def readable() -> list[str]:
+    """Return every path that a submission's process may read below: what a worker sees, without the exercises."""
+    return _opened()[0]
+
+
+@functools.cache
+def listable() -> list[str]:
+    """Return the folders above the exercises. Their names may be listed, which is how Python finds other modules."""
+    return _opened()[1]
+
+
+def _opened() -> tuple[list[str], list[str]]:
+    hidden = os.path.realpath(os.path.join(course_folder(), _HIDDEN))
+    kept: list[str] = []
+    opened: list[str] = []
+    waiting = bound()[::-1]
+    while waiting:
+        path = waiting.pop()
+        real = os.path.realpath(path)
+        if real == hidden:
+            continue
+        if hidden.startswith(real + os.sep):
+            opened.append(path)
+            waiting.extend(os.path.join(path, name) for name in sorted(os.listdir(path), reverse=True))
+        else:
+            kept.append(path)
+    return kept, opened
 
 
 def environment() -> dict[str, str]:
@@ -123,6 +155,8 @@ def command(
         if os.geteuid() == 0 and not _others_may_enter(os.path.realpath(sys.executable)):
             raise EnclosureError("started as root, with an interpreter in a folder that no other user may enter.")
         return inner, environment()
+    if level == NAMESPACES and (hidden := next(filter(_is_hidden, readable()), None)):
+        raise EnclosureError(f"{hidden} lies in a folder of which each submission gets an empty one of its own.")
     program = shutil.which("bwrap")
     if program is None:
         raise EnclosureError("the program bwrap is missing (on Debian: apt-get install bubblewrap).")
@@ -147,6 +181,11 @@ def fresh_proc() -> bool:
         return False
 
 
+def _is_hidden(path: str) -> bool:
+    """Whether a submission's private folders would cover a path: what it loads later would be missing then."""
+    return any(path.startswith(folder + os.sep) for folder in PRIVATE_FOLDERS)
+
+
 def _others_may_enter(path: str) -> bool:
     return all(os.stat(folder).st_mode & 0o001 for folder in Path(path).parents)
 
@@ -167,7 +206,7 @@ def _arguments(limits: Limits) -> list[str]:
     made.add(*(("--proc", "/proc") if fresh_proc() else ("--bind", "/proc", "/proc")), "--dev", "/dev")
     for folder, size in (("/tmp", limits.disk), ("/dev/shm", limits.disk)):
         made.add("--perms", "1777", "--size", str(size), "--tmpfs", folder)
-    for path in readable():
+    for path in bound():
         if path not in _SYSTEM:
             made.bind(path)
     made.add("--chdir", "/")

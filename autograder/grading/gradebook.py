@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import fnmatch
+import logging
 import os
 import shutil
 import warnings
@@ -14,10 +16,11 @@ from typing import Any
 
 from nbformat import NotebookNode
 from nbgrader import utils
-from nbgrader.api import Gradebook
+from nbgrader.api import Gradebook, InvalidEntry, MissingEntry
 from nbgrader.coursedir import CourseDirectory
 from nbgrader.preprocessors import AssignLatePenalties, NbGraderPreprocessor, SaveAutoGrades
-from sqlalchemy import exc
+from sqlalchemy import exc, make_url
+from tornado.log import app_log
 from traitlets.config import Config
 
 from autograder.grading.grade import Graded
@@ -26,6 +29,14 @@ from autograder.messages import UsageError
 
 class GradebookError(RuntimeError):
     """The gradebook cannot be read or written; the sentence says what to look at."""
+
+
+class NotRecorded(RuntimeError):
+    """One submission could not be written, for a reason that is its own; the sentence says which."""
+
+
+# What stops every submission alike: no room, no permission for anybody, a broken disk.
+_EVERYBODYS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO)
 
 
 class _SaveGrades(SaveAutoGrades):
@@ -57,17 +68,29 @@ class _LatePenalties(AssignLatePenalties):
 def open_gradebook(course: CourseDirectory) -> Gradebook:
     """Open the course's gradebook. Raises GradebookError when it cannot be opened, or not be written to."""
     url = course.db_url
-    file = Path(url.removeprefix("sqlite:///")) if url.startswith("sqlite:///") else None
-    if file is not None:
-        file = Path(course.root) / file
+    if url.startswith("sqlite:///") and not url.startswith("sqlite:///file:"):
+        file = Path(course.root) / url.removeprefix("sqlite:///")
         if not file.exists():
             raise UsageError(f"There is no gradebook at {file}. First: nbgrader generate_assignment CHAPTER")
         if not os.access(file, os.R_OK | os.W_OK) or not os.access(file.parent, os.W_OK):
             raise GradebookError(f"The gradebook {file} cannot be written to by this user; nothing was graded.")
     try:
         return Gradebook(url, course.course_id)
+    except ImportError as error:
+        remedy = "pip install -c requirements.lock -e '.[postgresql]'"
+        raise GradebookError(
+            f"The gradebook {_shown(url)} needs a driver ({error}). For PostgreSQL: {remedy}"
+        ) from None
     except (exc.SQLAlchemyError, OSError) as error:
-        raise GradebookError(f"The gradebook {url} cannot be opened: {_reason(error)}") from None
+        raise GradebookError(f"The gradebook {_shown(url)} cannot be opened: {_reason(error)}") from None
+
+
+def _shown(url: str) -> str:
+    """Return an address without the password in it."""
+    try:
+        return make_url(url).render_as_string(hide_password=True)
+    except exc.SQLAlchemyError:
+        return url.partition(":")[0]
 
 
 def _reason(error: BaseException) -> str:
@@ -88,11 +111,24 @@ class Writer:
         excluded = config.get("Autograde", {}).get("exclude_overwriting") or {}
         self._kept: dict[str, list[str]] = dict(excluded)
 
+    def due_date(self, assignment: str, student: str) -> datetime | None:
+        """Return when a student's submission is due in UTC, with the student's extension; None where nothing is set.
+
+        Raises GradebookError when the gradebook cannot be read.
+        """
+        try:
+            return self.gradebook.find_submission(assignment, student).duedate
+        except MissingEntry:
+            return self.gradebook.find_assignment(assignment).duedate
+        except exc.SQLAlchemyError as error:
+            raise GradebookError(f"The gradebook cannot be read: {_reason(error)}") from None
+
     def record(self, assignment: str, result: Graded) -> dict[str, float]:
         """Write one submission's notebooks and grades; return the points of each graded cell.
 
         The folder is made beside its place and moved there within the transaction, so that neither is without the
-        other for longer than a moment. Raises GradebookError, and leaves the submission as it was.
+        other for longer than a moment. Where it raises, the submission is as it was: GradebookError for what no other
+        submission would escape, NotRecorded for what concerns this one.
         """
         final = Path(self._path(self.course.autograded_directory, result.student, assignment))
         fresh = final.with_name(f".{assignment}.new")
@@ -103,8 +139,16 @@ class Writer:
                 points = self._record(assignment, result)
                 _replace(fresh, final)
             return points
-        except (exc.SQLAlchemyError, OSError) as error:
-            raise GradebookError(f"{result.student} was not recorded: {_reason(error)}") from None
+        except (exc.SQLAlchemyError, InvalidEntry, MissingEntry) as error:
+            said = f"the gradebook did not take it: {_reason(error)}"
+            if _is_everybodys(error):
+                raise GradebookError(f"{result.student} was not recorded: {said}") from None
+            raise NotRecorded(said) from None
+        except OSError as error:
+            said = f"{final} cannot be written: {error.strerror}."
+            if error.errno in _EVERYBODYS:
+                raise GradebookError(f"{result.student} was not recorded: {said}") from None
+            raise NotRecorded(said) from None
         finally:
             with contextlib.suppress(OSError):
                 _remove(fresh)
@@ -113,7 +157,7 @@ class Writer:
     def _transaction(self) -> Iterator[None]:
         """Make every commit of nbgrader's part of one transaction, which is committed at the end or not at all."""
         session = self.gradebook.db
-        with self.gradebook.engine.connect() as connection, connection.begin():
+        with _without_tracebacks(), self.gradebook.engine.connect() as connection, connection.begin():
             session.remove()
             session.configure(bind=connection, join_transaction_mode="rollback_only")
             try:
@@ -151,7 +195,7 @@ class Writer:
         submitted = self._path(self.course.submitted_directory, result.student, assignment)
         source = self._path(self.course.source_directory, ".", assignment)
         folder.mkdir(parents=True)
-        self._copy(submitted, folder, set())
+        self._copy(submitted, folder, set(links_beside(submitted, self.course.ignore)))
         self._copy(source, folder, set(self._kept.get(assignment, [])))
         for notebook in result.notebooks:
             (folder / f"{notebook.name}.ipynb").write_text(notebook.text, encoding="utf-8")
@@ -172,6 +216,26 @@ class Writer:
         return self.course.format_path(directory, student, assignment)
 
 
+def _is_everybodys(error: BaseException | None) -> bool:
+    """Whether the gradebook itself fails, and not only at this entry; nbgrader wraps what was raised first."""
+    while error is not None:
+        if isinstance(error, (exc.OperationalError, exc.InterfaceError, exc.InternalError)):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
+@contextlib.contextmanager
+def _without_tracebacks() -> Iterator[None]:
+    """Keep nbgrader from printing the traceback of an error that is told in one sentence afterwards."""
+    before = app_log.level
+    app_log.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        app_log.setLevel(before)
+
+
 def timestamp_of(folder: str | Path) -> datetime | None:
     """Return when a submission was handed in, or None where its folder does not say it in a way that can be read."""
     try:
@@ -190,17 +254,35 @@ def files_beside(folder: str | Path, ignore: Iterable[str], most: int | None = N
     Symbolic links are left out: one could point at anything that the instructor may read. Raises TooManyFiles at the
     first file beyond ``most``.
     """
-    patterns, count = [*ignore, "*.ipynb"], 0
+    for count, (name, path) in enumerate(_all_files(folder, ignore)):
+        if most is not None and count >= most:
+            raise TooManyFiles(f"it brings more than {most} files.")
+        if not os.path.islink(path) and os.path.isfile(path):
+            yield name, path
+
+
+def links_beside(folder: str | Path, ignore: Iterable[str]) -> list[str]:
+    """Return the names of what a student handed in as a symbolic link, or as a file with other names elsewhere."""
+    return [
+        name
+        for name, path in _all_files(folder, ignore)
+        if os.path.islink(path) or (os.path.isfile(path) and os.stat(path).st_nlink > 1)
+    ]
+
+
+def shown(name: str) -> str:
+    """Return a file's name such that it fits into a line of text, whatever bytes it is made of."""
+    return os.fsencode(name).decode("utf-8", "replace").encode("unicode_escape").decode()
+
+
+def _all_files(folder: str | Path, ignore: Iterable[str]) -> Iterator[tuple[str, str]]:
+    patterns = [*ignore, "*.ipynb"]
     for directory, folders, names in os.walk(folder):
         folders[:] = sorted(each for each in folders if not _is_ignored(each, patterns))
-        for name in sorted(names):
-            path = os.path.join(directory, name)
-            if _is_ignored(name, patterns) or os.path.islink(path) or not os.path.isfile(path):
-                continue
-            count += 1
-            if most is not None and count > most:
-                raise TooManyFiles(f"it brings more than {most} files.")
-            yield os.path.relpath(path, folder), path
+        for name in sorted([*names, *(each for each in folders if os.path.islink(os.path.join(directory, each)))]):
+            if not _is_ignored(name, patterns):
+                path = os.path.join(directory, name)
+                yield os.path.relpath(path, folder), path
 
 
 def _is_ignored(name: str, patterns: Iterable[str]) -> bool:

@@ -1,15 +1,18 @@
 """Reading a submission's source: is the answer the student's own, or does it hand the work to torch?
 
 The cells are parsed, never run. A name is followed through imports, assignments, base classes and helpers, so that
-``MyBatchNorm = nn.BatchNorm1d``, a subclass of it and a call of ``F.batch_norm`` three helpers deep are all found.
-What is put together while it runs (``getattr`` with a computed name, ``eval``) is not seen here; the student's process
-watches the calls as well, and reports them with its observations.
+``MyBatchNorm = nn.BatchNorm1d``, a subclass of it and a call of ``F.batch_norm`` three helpers deep are all found, and
+so are names that are put together from texts (``getattr(nn, "Batch" + "Norm1d")``). What only running can tell
+(``eval``, a name read from a file) is not seen here; the student's process watches the calls as well, and reports them
+with its observations. An answer that reaches for the watching itself, or for the autograder, is not the student's work.
 """
 
 from __future__ import annotations
 
 import ast
+import contextlib
 import inspect
+import itertools
 import sys
 import types
 from collections.abc import Iterable, Sequence
@@ -23,8 +26,27 @@ from autograder.grading.syntax import parsed
 
 _OPERATORS = "torch.ops."
 MOST_DEFINITIONS = 500
+_NAMING = (ast.Name, ast.Attribute, ast.Call, ast.Subscript)
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
+
+# What no answer needs: the autograder (but for what notebooks import from it), and the ways around torch's watching.
+_WELCOME = tuple(
+    f"autograder.{name}" for name in ("check", "evaluate", "predict", "quiz", "recall", "clinic", "datasets", "lesson")
+)
+_FOREIGN = (
+    "autograder.",
+    "torch.overrides.",
+    "torch.utils._python_dispatch.",
+    "torch._C.Disable",
+    "torch._C._len_torch",
+)
+# And where torch has the work done already: another thread or process, which is not watched, and what runs around it.
+_ELSEWHERE = (
+    "_thread. ctypes. concurrent.futures. gc.get_ inspect.currentframe inspect.stack multiprocessing. os.fork "
+    "os.posix_spawn os.system subprocess. sys._current_frames sys._getframe sys.monitoring sys.setprofile sys.settrace "
+    "threading.Thread threading.Timer threading.setprofile threading.settrace torch.jit. torch.compile"
+).split()
 
 _Meaning = tuple["str | ast.AST | None", "_Scope"]
 
@@ -114,9 +136,9 @@ def handed_over(exercise: Exercise, sources: Sequence[str]) -> str | None:
 
 
 class _Reading:
-    """One look at the parts of an exercise and everything that they refer to."""
+    """One look at the parts of an exercise and everything that they refer to; without one it only follows names."""
 
-    def __init__(self, exercise: Exercise, scope: _Scope) -> None:
+    def __init__(self, exercise: Exercise | None, scope: _Scope) -> None:
         self.exercise = exercise
         self.scope = scope
         self.visited: set[int] = set()
@@ -128,6 +150,8 @@ class _Reading:
             if isinstance(meaning, str):
                 if self.is_forbidden(meaning):
                     return f"{name} is torch's own {_last(meaning)}; {self.asked()}"
+                if self.is_foreign(meaning):
+                    return f"{name} is taken from {meaning}; {self.asked()}"
             elif meaning is not None:
                 self.enqueue(meaning, scope)
         while self.waiting and len(self.visited) < MOST_DEFINITIONS:
@@ -159,6 +183,8 @@ class _Reading:
             if isinstance(meaning, str):
                 if self.is_forbidden(meaning):
                     return f"{self.exercise.parts[0]} hands its work to {meaning}; {self.asked()}"
+                if self.is_foreign(meaning):
+                    return f"{self.exercise.parts[0]} reaches for {meaning}; {self.asked()}"
             elif meaning is not None:
                 self.enqueue(meaning, where)
         return None
@@ -169,20 +195,68 @@ class _Reading:
             return None, scope
         if isinstance(node, ast.Name):
             meaning, where = scope.find(node.id)
-            if isinstance(meaning, (ast.Name, ast.Attribute, ast.Call)):
+            if isinstance(meaning, _NAMING):
                 further = self.follow(meaning, where, depth + 1)
                 return (meaning, where) if further[0] is None else further
             return meaning, where
-        inner = attribute = None
-        if isinstance(node, ast.Attribute):
-            inner, attribute = node.value, node.attr
-        elif isinstance(node, ast.Call) and _called(node) == "getattr" and len(node.args) > 1:
-            if isinstance(node.args[1], ast.Constant):
-                inner, attribute = node.args[0], node.args[1].value
-        if inner is None:
+        if path := self.module_named(node, scope):
+            return path, scope
+        inner, attribute = self.looked_up(node, scope)
+        if inner is None or attribute is None:
             return None, scope
         path, where = self.follow(inner, scope, depth + 1)
         return (f"{path}.{attribute}", where) if isinstance(path, str) else (None, scope)
+
+    def looked_up(self, node: ast.AST, scope: _Scope) -> tuple[ast.AST | None, str | None]:
+        """Return of ``a.b``, ``getattr(a, "b")``, ``vars(a)["b"]`` and ``a.__dict__["b"]`` the a and the "b"."""
+        if isinstance(node, ast.Attribute):
+            return node.value, node.attr
+        if isinstance(node, ast.Call) and _called(node) == "getattr" and len(node.args) > 1:
+            return node.args[0], self.text(node.args[1], scope)
+        if isinstance(node, ast.Subscript):
+            of = node.value
+            if isinstance(of, ast.Call) and _called(of) == "vars" and of.args:
+                return of.args[0], self.text(node.slice, scope)
+            if isinstance(of, ast.Attribute) and of.attr == "__dict__":
+                return of.value, self.text(node.slice, scope)
+        return None, None
+
+    def module_named(self, node: ast.AST, scope: _Scope) -> str | None:
+        """Return the module that ``__import__("m")``, ``import_module("m")`` or ``sys.modules["m"]`` gives."""
+        if isinstance(node, ast.Call) and node.args:
+            called = _called(node) or (node.func.attr if isinstance(node.func, ast.Attribute) else "")
+            name = self.text(node.args[0], scope) if called in ("__import__", "import_module") else None
+            return name and (name.partition(".")[0] if called == "__import__" else name)
+        if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Attribute) and node.value.attr == "modules":
+            return self.text(node.slice, scope)
+        return None
+
+    def text(self, node: ast.AST, scope: _Scope, depth: int = 0) -> str | None:
+        """Return the text that an expression of texts gives, or None where it is something else."""
+        if depth > 20:
+            return None
+        if isinstance(node, ast.Constant):
+            return node.value if isinstance(node.value, str) else None
+        pieces: Sequence[ast.AST] = ()
+        between: str | None = ""
+        if isinstance(node, ast.Name):
+            meaning, where = scope.find(node.id)
+            return self.text(meaning, where, depth + 1) if isinstance(meaning, ast.AST) else None
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+            pieces = (node.left, node.right)
+        elif isinstance(node, ast.JoinedStr):
+            pieces = [each.value if isinstance(each, ast.FormattedValue) else each for each in node.values]
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "join":
+            between = self.text(node.func.value, scope, depth + 1)
+            if node.args and isinstance(node.args[0], (ast.List, ast.Tuple)):
+                pieces = node.args[0].elts
+        found = [self.text(piece, scope, depth + 1) for piece in pieces]
+        return between.join(filter(None, found)) if found and between is not None and None not in found else None
+
+    def is_foreign(self, path: str) -> bool:
+        """Whether an answer has no use for what a path names: it belongs to the autograder, or leads around it."""
+        torch_has_it = self.exercise.forbidden or self.exercise.forbidden_classes or self.exercise.forbidden_code
+        return _is_foreign(path, bool(torch_has_it))
 
     def is_forbidden(self, path: str) -> bool:
         found = _library(path)
@@ -190,13 +264,40 @@ class _Reading:
             return True
         if path.startswith(_OPERATORS):
             names = path.removeprefix(_OPERATORS).split(".")
-            return ".".join(names[:2]) in self.exercise.forbidden
+            return any(names[1:2] == [_last(each)] for each in self.exercise.forbidden)
         if path in self.exercise.forbidden:
             return True
         try:
             return found is not None and callable(found) and resolve_name(found) in self.exercise.forbidden
         except (TypeError, AttributeError):
             return False
+
+
+def worth_a_look(sources: Sequence[str], known: Sequence[str]) -> list[str]:
+    """Return what the cells name that no lesson needs, wherever in them it stands. It costs nothing: a person decides.
+
+    ``known`` holds the cells that were handed out.
+    """
+    scope = _Scope()
+    trees = [tree for source in sources if source not in known and (tree := parsed(source)) is not None]
+    found: dict[str, None] = {}
+    with contextlib.suppress(RecursionError):
+        for source in sources:
+            scope.read(tree.body if (tree := parsed(source)) else [])
+        reading = _Reading(None, scope)
+        for node in itertools.chain.from_iterable(map(ast.walk, trees)):
+            path = reading.follow(node, scope)[0] if isinstance(node, _NAMING) else None
+            if isinstance(path, str) and _is_foreign(path, True):
+                found[path] = None
+            if isinstance(node, ast.Call) and _called(node) in ("eval", "exec", "compile", "__import__"):
+                found[_called(node)] = None
+    return list(found)
+
+
+def _is_foreign(path: str, everywhere: bool) -> bool:
+    if path.startswith(_WELCOME):
+        return False
+    return path.startswith(_FOREIGN) or (everywhere and path.startswith(tuple(_ELSEWHERE)))
 
 
 def _inside(function: ast.AST, scope: _Scope) -> _Scope:
@@ -229,7 +330,7 @@ def _uses(node: ast.AST) -> Iterable[ast.AST]:
             elif isinstance(child, ast.Call) and _called(child) in ("isinstance", "issubclass"):
                 continue
             else:
-                if isinstance(child, (ast.Name, ast.Attribute, ast.Call)):
+                if isinstance(child, _NAMING):
                     yield child
                 yield from _uses(child)
 

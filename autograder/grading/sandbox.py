@@ -18,7 +18,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from autograder.grading import enclosure
@@ -92,6 +92,13 @@ class Sandbox:
         """Whether the parent still runs."""
         return self._process is not None and self._process.poll() is None
 
+    def has_ended(self) -> bool:
+        """Whether the parent is gone, which may show a moment after its forks are."""
+        if self._process is not None:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(1.0)
+        return not self.is_alive()
+
     def close(self) -> None:
         """End the parent and everything it started."""
         if self._control is not None:
@@ -158,13 +165,18 @@ class Sandbox:
 
     def _prepare(self) -> dict[str, Any]:
         preload = self.preload
-        order = {**asdict(preload), "imports": preload.imports}
+        order = {"imports": preload.imports, "exercises": preload.exercises, "modules": preload.modules}
         assert self._control is not None
-        with tempfile.TemporaryFile() as file, contextlib.suppress(OSError, ValueError):
-            file.write(json.dumps(order).encode())
-            file.seek(0)
+        with (
+            tempfile.TemporaryFile() as file,
+            tempfile.TemporaryFile() as trial,
+            contextlib.suppress(OSError, ValueError),
+        ):
+            for place, value in ((file, order), (trial, preload.cells)):
+                place.write(json.dumps(value).encode())
+                place.seek(0)
             self._control.settimeout(START_SECONDS)
-            socket.send_fds(self._control, [b"order"], [file.fileno()])
+            socket.send_fds(self._control, [b"order"], [file.fileno(), trial.fileno()])
             if answer := self._control.recv(1_000_000):
                 return json.loads(answer)
         raise SandboxError(f"the worker did not start: {self._last_words()}")
@@ -194,7 +206,12 @@ class Sandbox:
         ours, theirs = socket.socketpair()
         channel, guard = socket.socketpair()
         try:
-            request = {"limits": self.limits.as_dict(), "level": self.level, "readable": enclosure.readable()}
+            request = {
+                "limits": self.limits.as_dict(),
+                "level": self.level,
+                "readable": enclosure.readable(),
+                "listable": enclosure.listable(),
+            }
             try:
                 assert self._control is not None
                 socket.send_fds(self._control, [json.dumps(request).encode()], [theirs.fileno(), guard.fileno()])

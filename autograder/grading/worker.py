@@ -31,9 +31,13 @@ from typing import Any, NoReturn
 from autograder.grading import confine
 from autograder.grading.confine import LANDLOCK, NAMESPACES, WORK_FOLDER
 from autograder.grading.limits import Limits
+from autograder.grading.seal import Seal
+from autograder.grading.ticket import EMISSION_TYPE
 
 LARGEST_REQUEST = 1_000_000
 TRIAL_SECONDS = 30
+# Made before the first fork, and hidden from the garbage collector's lists with everything else that is there by then.
+_seal: Seal | None = None
 _NEVER_EARLY = ("matplotlib_inline.backend_inline", "__mp_main__", "__main__", "debugpy", "_pydev", "pydevd")
 
 
@@ -46,10 +50,8 @@ def main() -> None:
     confine.die_with_parent()
     confine.hide_memory()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    _, (descriptor,), _, _ = socket.recv_fds(control, LARGEST_REQUEST, 1)
-    with os.fdopen(descriptor, encoding="utf-8") as file:
-        order = json.load(file)
-    control.sendall(json.dumps(prepare(order)).encode())
+    _, (order, trial), _, _ = socket.recv_fds(control, LARGEST_REQUEST, 2)
+    control.sendall(json.dumps(prepare(order, trial)).encode())
     while True:
         data, descriptors, _, _ = socket.recv_fds(control, LARGEST_REQUEST, 2)
         _reap(os.WNOHANG if data else 0)
@@ -69,11 +71,17 @@ def _reap(options: int) -> None:
             pass
 
 
-def prepare(order: dict[str, Any]) -> dict[str, Any]:
-    """Import and warm up what the order names; return what the host needs to know. Ends up with a single thread."""
+def prepare(ordered: int, trial: int) -> dict[str, Any]:
+    """Import and warm up what the order names; return what the host needs to know. Ends up with a single thread.
+
+    ``ordered`` and ``trial`` are descriptors of JSON: the order, and the reference solution's cells. The cells are read
+    by a fork alone, so that no text of a solution was ever in the memory that submissions inherit.
+    """
     from autograder.grading.kernel import make_kernel
 
     began = time.perf_counter()
+    with os.fdopen(ordered, encoding="utf-8") as file:
+        order = json.load(file)
     missing = []
     for statement in order["imports"]:
         try:
@@ -83,13 +91,20 @@ def prepare(order: dict[str, Any]) -> dict[str, Any]:
     _warm_up(order["exercises"])
     kernel = make_kernel()
     loaded = order.get("modules")
-    if loaded is None and order["cells"]:
-        loaded = _modules_of(order["cells"])
+    if loaded is None:
+        loaded = _modules_of(trial)
+    os.close(trial)
     for name in loaded or []:
         with contextlib.suppress(Exception):
             importlib.import_module(name)
     import tornado.ioloop  # noqa: F401 - what every fork would load first
 
+    if order["exercises"]:
+        from autograder.grading.forget import forget_answers
+
+        forget_answers(order["exercises"])
+    global _seal
+    _seal = Seal()
     gc.collect()
     gc.freeze()
     threads = len(os.listdir("/proc/self/task")) if os.path.isdir("/proc/self/task") else 1
@@ -105,22 +120,28 @@ def prepare(order: dict[str, Any]) -> dict[str, Any]:
 
 
 def _warm_up(exercises: Sequence[str]) -> None:
-    """Run each probe on its reference once, so that what torch loads at first use is there before the fork."""
+    """Watch each reference once as a check does, so that what is loaded at first use is there before the fork."""
     if not exercises:
         return
     import torch
 
     torch.set_num_threads(1)
-    from autograder.evaluation import reference_records
+    from autograder.evaluation import drawn_cases, observe_for
+    from autograder.lesson.questions import load_chapter
     from autograder.registry import load_exercise
 
     for name in exercises:
-        reference_records(name, 0, "cpu")
-        load_exercise(name)
-    reference_records.cache_clear()
+        exercise = load_exercise(name)
+        with contextlib.suppress(Exception):
+            observe_for(exercise, exercise.reference, 0, ["cpu"])
+        with contextlib.suppress(Exception):
+            load_chapter(exercise.chapter[:4])
+    drawn_cases.cache_clear()
+    import autograder.checking
+    import autograder.grading.transport  # noqa: F401 - a check loads both
 
 
-def _modules_of(cells: Sequence[str]) -> list[str]:
+def _modules_of(trial: int) -> list[str]:
     """Run the reference solution once in a fork, and return the modules that it loads on its way.
 
     Much is imported only when something is first used. What no fork may inherit is left out: a backend of matplotlib
@@ -136,6 +157,8 @@ def _modules_of(cells: Sequence[str]) -> list[str]:
             signal.alarm(TRIAL_SECONDS)
             os.close(readable)
             os.chdir(tempfile.mkdtemp(prefix="trial-"))
+            with os.fdopen(trial, encoding="utf-8") as file:
+                cells = json.load(file)
             waiting = [{"id": "trial", "source": source} for source in reversed(cells)]
             serve_cells(LineKernel.instance(), lambda: waiting.pop() if waiting else None, lambda message: None)
             names = [name for name in sys.modules if name not in before and not name.startswith(_NEVER_EARLY)]
@@ -187,7 +210,7 @@ def guard(request: dict[str, Any], cells: int, channel: int) -> NoReturn:
             os.waitpid(child, 0)
             _report(host, {"failed": failed.decode("utf-8", "replace")})
     host.sendall(b'{"started": true}\n')
-    status, usage, own = _wait(host, child)
+    status, usage, held = _wait(host, child)
     if level != NAMESPACES:
         _end_descendants()
         shutil.rmtree(folder, ignore_errors=True)
@@ -198,7 +221,7 @@ def guard(request: dict[str, Any], cells: int, channel: int) -> NoReturn:
             "exit": os.waitstatus_to_exitcode(status),
             "processor": processor,
             "memory": usage.ru_maxrss * 1024,
-            "own": own,
+            **held,
         },
     )
 
@@ -209,14 +232,14 @@ def _report(host: socket.socket, message: dict[str, Any]) -> NoReturn:
     os._exit(0)
 
 
-def _wait(host: socket.socket, child: int) -> tuple[int, resource.struct_rusage, int]:
-    pidfd, own = os.pidfd_open(child), 0
+def _wait(host: socket.socket, child: int) -> tuple[int, resource.struct_rusage, dict[str, int]]:
+    pidfd, held = os.pidfd_open(child), {"own": 0, "proportional": 0}
     watched = [host, pidfd]
     while True:
         readable, _, _ = select.select(watched, [], [])
         if pidfd in readable:
             _, status, usage = os.wait4(child, 0)
-            return status, usage, own
+            return status, usage, held
         word = b""
         with contextlib.suppress(OSError):
             word = host.recv(1)
@@ -224,7 +247,7 @@ def _wait(host: socket.socket, child: int) -> tuple[int, resource.struct_rusage,
             os.kill(child, signal.SIGINT)
             continue
         if word == b"m":
-            own = _own_memory(child)
+            held = _memory_held(child)
             host.sendall(b'{"measured": true}\n')
             continue
         os.kill(child, signal.SIGKILL)
@@ -232,14 +255,16 @@ def _wait(host: socket.socket, child: int) -> tuple[int, resource.struct_rusage,
             watched.remove(host)
 
 
-def _own_memory(process: int) -> int:
-    """Return the bytes that one more such process takes: what it shares with the warm parent is there already."""
-    found = 0
+def _memory_held(process: int) -> dict[str, int]:
+    """Return bytes: ``own`` is what one more such process takes, ``proportional`` has its part of what it shares."""
+    held = {"own": 0, "proportional": 0}
     with contextlib.suppress(OSError, ValueError), open(f"/proc/{process}/smaps_rollup") as lines:
         for line in lines:
             if line.startswith(("Private_Clean:", "Private_Dirty:")):
-                found += int(line.split()[1]) * 1024
-    return found
+                held["own"] += int(line.split()[1]) * 1024
+            elif line.startswith("Pss:"):
+                held["proportional"] = int(line.split()[1]) * 1024
+    return held
 
 
 def _end_descendants() -> None:
@@ -265,7 +290,7 @@ def _submission(cells: int, told: int, limits: Limits, level: str, folder: str, 
         high = [fcntl.fcntl(descriptor, fcntl.F_DUPFD, 64) for descriptor in (cells, told)]
         channel, word = (os.dup2(one, place, inheritable=False) for one, place in zip(high, (3, 4), strict=True))
         os.closerange(5, 65536)
-        _lock_in(limits, level, folder, request["readable"])
+        _lock_in(limits, level, folder, request["readable"], request["listable"])
     except BaseException as error:
         os.write(word, f"{type(error).__name__}: {error}".encode()[:900])
         os._exit(1)
@@ -276,7 +301,7 @@ def _submission(cells: int, told: int, limits: Limits, level: str, folder: str, 
         os._exit(0)
 
 
-def _lock_in(limits: Limits, level: str, folder: str, readable: Sequence[str]) -> None:
+def _lock_in(limits: Limits, level: str, folder: str, readable: Sequence[str], listable: Sequence[str]) -> None:
     confine.die_with_parent()
     if level != NAMESPACES:
         os.setpgid(0, 0)
@@ -292,7 +317,7 @@ def _lock_in(limits: Limits, level: str, folder: str, readable: Sequence[str]) -
         devices += ["/dev/ptmx", "/dev/pts"]  # bubblewrap's own, and not the terminals of the person who grades.
     confine.limit_resources(limits)
     system = ["/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/proc/sys/vm/overcommit_memory", own]
-    confine.restrict_files([*readable, *system, "/sys/devices/system/cpu"], [*writable, *devices])
+    confine.restrict_files([*readable, *system, "/sys/devices/system/cpu"], [*writable, *devices], listable)
     confine.drop_capabilities()
     if level == NAMESPACES:
         confine.hide_memory(False)  # Nobody else is here to read it, and programs look at their own /proc/self.
@@ -313,6 +338,7 @@ def _tasks_of_this_user() -> int:
 def _run(channel: int, folder: str) -> None:
     from autograder.grading.kernel import LineKernel, serve_cells, writer
 
+    kernel, write = LineKernel.instance(), writer(channel)
     os.environ.update(HOME=folder, TMPDIR=folder if folder != WORK_FOLDER else "/tmp", IPYTHONDIR=f"{folder}/.ipython")
     tempfile.tempdir = None
     read = _reader(channel)
@@ -330,9 +356,27 @@ def _run(channel: int, folder: str) -> None:
             for name in request["forget"]:
                 os.environ.pop(name, None)
             os.environ.update(request["environment"])
+            if request["environment"]:
+                _seal_check(kernel.shell.user_ns, write, request["id"])
         return request
 
-    serve_cells(LineKernel.instance(), next_cell, writer(channel))
+    serve_cells(kernel, next_cell, write)
+
+
+def _seal_check(names: dict[str, Any], write: Callable[[dict[str, Any]], None], cell: str) -> None:
+    """Put back what a check relies on, whatever earlier cells did to it, and hand its observations over directly."""
+    if _seal is not None:
+        _seal.restore()
+    checking = sys.modules.get("autograder.checking")
+    if checking is None:
+        return
+
+    def hand_over(emission: dict[str, Any]) -> None:
+        content = {"data": {EMISSION_TYPE: emission}, "metadata": {}, "transient": {}}
+        write({"type": "display_data", "parent": cell, "content": content, "metadata": {}})
+
+    checking.hand_over = hand_over  # type: ignore[attr-defined]
+    names["check"] = checking.check
 
 
 def _reader(channel: int) -> Callable[[], dict[str, Any] | None]:

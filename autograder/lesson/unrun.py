@@ -1,7 +1,7 @@
 """A cell of the course run before the cells it needs, or after a kernel restart: one sentence instead of a traceback.
 
-``check`` loads this. In the .venv of ``make lab`` every kernel loads it as it starts (ipython_config.py), because after
-a restart nothing of the course has been imported yet, and its functions are the first names that are missing.
+``check`` loads this. In the .venv of ``make lab`` every kernel loads it as it starts (ipython_config.py): after a
+restart nothing of the course has been imported yet, and its functions are the first names that are missing.
 """
 
 from __future__ import annotations

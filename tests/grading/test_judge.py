@@ -164,7 +164,7 @@ def test_torchs_own_layer_scores_nothing_even_when_the_process_keeps_silent(sour
 
 
 def test_a_hidden_call_that_the_process_reports_scores_nothing() -> None:
-    hidden = "        vars(F)['batch' + '_norm'](x, None, None, training=True)\n        channels_last ="
+    hidden = "        vars(F)['mron_hctab'[::-1]](x, None, None, training=True)\n        channels_last ="
     source = RIGHT_BATCHNORM.replace("        channels_last =", hidden, 1)
     assert handed_over(load_exercise("my_batchnorm"), [IMPORTS, source]) is None
     notebook = _notebook(source, _display(_emission(source)))

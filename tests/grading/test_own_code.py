@@ -33,6 +33,22 @@ FOUND = {
     "the function below": WRAPPED.format(init="pass", forward="torch.batch_norm(x)"),
     "an operator": WRAPPED.format(init="pass", forward="torch.ops.aten.native_batch_norm.default(x)"),
     "a name put together": WRAPPED.format(init="pass", forward="getattr(F, 'batch_norm')(x)"),
+    "a name of two texts": "MyBatchNorm = getattr(nn, 'Batch' + 'Norm1d')",
+    "a name in a name": "which = f\"Batch{'Norm'}1d\"\nMyBatchNorm = getattr(nn, which)",
+    "a name that is joined": "MyBatchNorm = vars(nn)[''.join(['Batch', 'Norm1d'])]",
+    "a module's dictionary": "MyBatchNorm = nn.__dict__['BatchNorm1d']",
+    "an imported module": "from importlib import import_module\nMyBatchNorm = import_module('torch.nn').BatchNorm1d",
+    "a loaded module": "import sys\nMyBatchNorm = sys.modules['torch.nn'].BatchNorm1d",
+    "a built-in import": "MyBatchNorm = __import__('torch').nn.BatchNorm1d",
+    "the operator below": WRAPPED.format(init="pass", forward="torch.ops.aten.batch_norm(x)"),
+    "the reference": "from autograder import registry\n"
+    "MyBatchNorm = registry.load_exercise('my_batchnorm').reference[0]",
+    "the switch of the watching": WRAPPED.format(
+        init="pass", forward="torch.utils._python_dispatch._disable_current_modes()"
+    ),
+    "another thread": WRAPPED.format(init="pass", forward="threading.Thread(target=print)").replace(
+        "class", "import threading\nclass", 1
+    ),
     "a helper": "def helper(x):\n    return F.batch_norm(x, None, None)\n"
     + WRAPPED.format(init="pass", forward="helper(x)"),
     "a helper of a helper": "def one(x):\n    return F.batch_norm(x, None, None)\ntwo = lambda x: one(x)\n"
