@@ -4,14 +4,19 @@
 #             PORT=8888                the port of JupyterLab
 #             LAB_ARGS='--no-browser'  more arguments for JupyterLab
 #             PYTEST_ARGS='-k lock'    more arguments for pytest
-#             CHAPTER=ch03_buffers_and_state   what `make grade` grades
+#             CHAPTER=ch03_buffers_and_state   what `make grade` and `make report` are about
 #             GRADE_ARGS='--student ada'       more arguments for `autograder grade`
+#             FOLDER=~/nn_2027         where `make course` makes a course for a class
+#             COURSE_ARGS='--chapters ch03'    more arguments for `autograder course`
+#             REPORT_ARGS='--anonymous'        more arguments for `autograder report`
+#             BENCH_ARGS='grading --classes 20'  what `make bench` measures: checks, figures, grading
 #             MOMENTS=20               at how many moments `make hostile` kills a run
 #             EXAMPLES=2000            how many inputs `make fuzz` makes up for each test
 #             UPGRADE=1                lets `make lock` move to newer versions
 
 .DEFAULT_GOAL := help
-.PHONY: help lab site check watch doctor reset preflight test lint grade hostile fuzz notebooks notebooks-check bench lock clean
+.PHONY: help lab site check watch doctor reset preflight test lint course grade report hostile fuzz notebooks \
+	notebooks-check bench lock clean
 MAKEFLAGS += --no-print-directory
 
 BIN := .venv/bin
@@ -20,6 +25,10 @@ LAB_ARGS ?=
 PYTEST_ARGS ?=
 CHAPTER ?=
 GRADE_ARGS ?=
+FOLDER ?=
+COURSE_ARGS ?=
+REPORT_ARGS ?=
+BENCH_ARGS ?=
 MOMENTS ?= 20
 EXAMPLES ?= 2000
 
@@ -40,8 +49,10 @@ help:
 	@echo
 	@echo "For instructors"
 	@echo "  make test             install what is missing and run every check"
+	@echo "  make course FOLDER=…  a course folder for a class; docs/instructors.md leads through the term"
 	@echo "  make grade CHAPTER=…  grade a class, sandboxed and in parallel"
-	@echo "  make bench            time the checks that students run"
+	@echo "  make report CHAPTER=… one page on how the class did, and a table (REPORT_ARGS=--anonymous)"
+	@echo "  make bench            time checks, figures and grading beside a peer"
 	@echo
 	@echo "For authors"
 	@echo "  make notebooks        build the notebooks from solutions/*/*.py"
@@ -58,7 +69,8 @@ lab:
 	@tools/install.sh lab
 	@$(BIN)/autograder start >/dev/null || true
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m jupyterlab \
-		--ServerApp.ip=127.0.0.1 --LabApp.default_url=/lab/tree/notebooks/start_here.ipynb \
+		--ServerApp.ip=127.0.0.1 \
+		--LabApp.default_url="/lab/tree/notebooks$$(test ! -f notebooks/start_here.ipynb || echo /start_here.ipynb)" \
 		$(if $(PORT),--ServerApp.port=$(PORT)) $(AS_ROOT) $(LAB_ARGS)
 
 check:
@@ -91,9 +103,19 @@ lint:
 	@tools/install.sh test
 	@$(BIN)/ruff check
 
+course:
+	@tools/install.sh test
+	@test -n "$(FOLDER)" || { echo "Name a folder: make course FOLDER=~/nn_2027" >&2; exit 2; }
+	@$(BIN)/autograder course "$(FOLDER)" $(COURSE_ARGS)
+
 grade:
 	@tools/install.sh test
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/autograder grade "$(CHAPTER)" $(GRADE_ARGS)
+
+report:
+	@tools/install.sh test
+	@test -n "$(CHAPTER)" || { echo "Name a chapter: make report CHAPTER=ch03_buffers_and_state" >&2; exit 2; }
+	@$(BIN)/autograder report "$(CHAPTER)" $(REPORT_ARGS)
 
 hostile:
 	@tools/install.sh test
@@ -114,7 +136,7 @@ notebooks-check:
 
 bench:
 	@tools/install.sh test
-	@$(BIN)/autograder bench
+	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/autograder bench $(BENCH_ARGS)
 
 lock:
 	@tools/install.sh lock

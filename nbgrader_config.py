@@ -1,5 +1,8 @@
 """nbgrader for this course: what each folder is called, and which steps are ours."""
 
+from importlib.util import find_spec
+from pathlib import Path
+
 from nbgrader.preprocessors import (
     CheckCellMetadata,
     ClearHiddenTests,
@@ -64,3 +67,14 @@ c.Autograde.autograde_preprocessors = [
 # A deleted check cell comes back empty-handed instead of staying without a score for ever.
 c.OverwriteCells.add_missing_cells = True
 c.ExecuteForGrading.timeout = 60
+
+c.GenerateFeedback.preprocessors = [
+    "nbgrader.preprocessors.GetGrades",
+    "autograder.grading.feedback.VerdictsFirst",
+    "nbconvert.preprocessors.CSSHTMLHeaderPreprocessor",
+]
+# Ours come first: with them, neither formgrader nor a feedback page asks the network for MathJax.
+c.HTMLExporter.extra_template_basedirs = [
+    str(Path(find_spec(package).origin).parent / folder / "templates")
+    for package, folder in [("autograder", "grading"), ("nbgrader", "server_extensions/formgrader")]
+]

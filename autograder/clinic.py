@@ -24,6 +24,8 @@ FAULTS = {
     "not_optimized": "a parameter that asks for a gradient, and that no group of the optimizer holds",
 }
 FAULTS_OF_ONE_PATIENT = 3
+# What stands in the notebook where a student's own id belongs; it has a patient, but is nobody's id.
+EXAMPLE_TEXT = "write your student id here"
 
 
 @dataclass

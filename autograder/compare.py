@@ -44,6 +44,8 @@ def difference(expected: Any, got: Any, tolerance: float | None = None) -> str |
 
 
 def _tensor_difference(expected: TensorSnapshot, got: Any, tolerance: float | None) -> str | None:
+    if isinstance(got, Raised):
+        return f"expected {words(expected)}, yours raises {got.type_name}"
     if not isinstance(got, TensorSnapshot):
         return f"expected {words(expected)}, yours is {words(got)}"
     if got.shape != expected.shape:
@@ -113,11 +115,24 @@ def _list_difference(expected: list, got: Any, tolerance: float | None) -> str |
     if not isinstance(got, list):
         return f"expected {words(expected)}, yours is {words(got)}"
     if len(expected) != len(got) or all(isinstance(item, str) for item in expected):
-        return None if expected == got else f"expected {words(expected)}, yours is {words(got)}"
+        if expected == got:
+            return None
+        if max(len(expected), len(got)) > MOST_VALUES_SHOWN:
+            return _first_difference(expected, got)
+        return f"expected {words(expected)}, yours is {words(got)}"
     for index, (one, other) in enumerate(zip(expected, got, strict=True)):
         if said := difference(one, other, tolerance):
             return f"at position {index}: {said}"
     return None
+
+
+def _first_difference(expected: list, got: list) -> str:
+    """Return where two lists part, when they are too long to be shown: their beginnings may be the same."""
+    pairs = enumerate(zip(expected, got, strict=False))
+    place = next((at for at, (one, other) in pairs if one != other), min(len(expected), len(got)))
+    one, other = (words(items[place]) if place < len(items) else "nothing more" for items in (expected, got))
+    lengths = f" ({len(expected)} expected, yours has {len(got)})" if len(expected) != len(got) else ""
+    return f"at position {place}: expected {one}, yours is {other}{lengths}"
 
 
 def _dict_difference(expected: dict, got: Any, tolerance: float | None) -> str | None:
@@ -141,11 +156,11 @@ def words(value: Any) -> str:
             return f"a tensor {_numbers(value.values)}"
         return f"a tensor of shape {value.shape}"
     if isinstance(value, Raised):
-        return f"a {value.type_name}"
+        return f"{'an' if value.type_name[:1] in 'AEIOU' else 'a'} {value.type_name}"
     if isinstance(value, Other):
         return f"an object of type {value.type_name}"
     if isinstance(value, dict):
-        return _names(value)
+        return f"a dict with {_names(value)}"
     if isinstance(value, list):
         inner = ", ".join(words(item) for item in value[:MOST_VALUES_SHOWN])
         return f"[{inner}{', …' if len(value) > MOST_VALUES_SHOWN else ''}]"
@@ -163,7 +178,7 @@ def _names(mapping: dict) -> str:
 def _number(value: torch.Tensor) -> str:
     if not value.is_floating_point():
         return str(value.item())
-    return f"{value.item():.5g}"
+    return f"{value.item() + 0.0:.5g}"  # -0.0 is shown as 0
 
 
 def _numbers(values: torch.Tensor) -> str:

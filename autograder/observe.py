@@ -85,9 +85,11 @@ def attempt(action: Callable[[], Any]) -> Any:
 def quiet_surroundings(case: Case, printed: io.StringIO, warned: list[str]) -> Iterator[None]:
     """Give a probe its own seed and put back afterwards what it may disturb: random states, grad mode, threads.
 
-    What is printed and warned meanwhile is collected instead of shown.
+    It runs on one thread: on a machine that others use, threads that wait for each other over tiny tensors take a
+    hundred times as long as the work. What is printed and warned meanwhile is collected instead of shown.
     """
     grad_mode, python_state, default_dtype = torch.is_grad_enabled(), random.getstate(), torch.get_default_dtype()
+    threads = torch.get_num_threads()
     cuda_devices = list(range(torch.cuda.device_count())) if case.device == "cuda" else []
     with (
         torch.random.fork_rng(cuda_devices),
@@ -99,11 +101,13 @@ def quiet_surroundings(case: Case, printed: io.StringIO, warned: list[str]) -> I
         torch.manual_seed(case.seed)
         random.seed(case.seed)
         torch.set_grad_enabled(True)
+        torch.set_num_threads(1)
         try:
             yield
         finally:
             torch.set_grad_enabled(grad_mode)
             torch.set_default_dtype(default_dtype)
+            torch.set_num_threads(threads)
             random.setstate(python_state)
             warned.extend(dict.fromkeys(str(warning.message)[:300] for warning in caught[:20]))
 

@@ -20,7 +20,12 @@ def summary(exercise: Exercise, verdict: Verdict) -> str:
     if verdict.passed:
         return f"{exercise.name}: passed, {_public(verdict)}"
     first = first_differences(verdict)[0]
-    return f"{exercise.name}: {_public(verdict)}. First difference: {first.observation} ({first.case}): {first.words}"
+    return f"{exercise.name}: {_public(verdict)}. First difference: {_sentence(first)}"
+
+
+def _sentence(entry: Difference) -> str:
+    """Return a difference with its observation and its case; a name that both begin with is said once."""
+    return f"{entry.observation} ({entry.case.removeprefix(f'{entry.observation}, ')}): {entry.words}"
 
 
 def first_differences(verdict: Verdict) -> list[Difference]:
@@ -39,13 +44,15 @@ def _public(verdict: Verdict) -> str:
     return f"public checks {len(verdict.agreeing)} of {verdict.total}"
 
 
-def lines(exercise: Exercise, verdict: Verdict, graded: bool = False) -> list[tuple[str, str]]:
+def lines(exercise: Exercise, verdict: Verdict, maximum: float | None = None) -> list[tuple[str, str]]:
     """Return the report as (role, text) pairs; the roles are what the HTML styles and the text indents.
 
-    ``graded`` words it for feedback: points instead of the promise that grading will follow.
+    ``maximum``, the points of the graded cell, words it for feedback: points instead of the promise that grading will
+    follow. A course may give other points than the exercise has of itself.
     """
+    graded = maximum is not None
     report: list[tuple[str, str]] = []
-    points = f", {verdict.score * exercise.points:.2f} of {exercise.points} points" if graded else ""
+    points = f", {verdict.score * maximum:.2f} of {maximum:g} points" if graded else ""
     agreement = f"{exercise.name}: {_checks(verdict, graded)} agree with {exercise.compared_with}{points}"
     if verdict.unsolved:
         report.append(("title", f"{exercise.name}: still to be written{points}"))
@@ -76,7 +83,7 @@ def _checks(verdict: Verdict, graded: bool) -> str:
 def _difference_lines(verdict: Verdict) -> Iterable[tuple[str, str]]:
     found = first_differences(verdict)
     for entry in found[:MOST_DIFFERENCES_SHOWN]:
-        yield "difference", f"{entry.observation} ({entry.case}): {entry.words}"
+        yield "difference", _sentence(entry)
     if len(found) > MOST_DIFFERENCES_SHOWN:
         yield "more", f"and after that: {_some([entry.observation for entry in found[MOST_DIFFERENCES_SHOWN:]])}"
 
@@ -95,10 +102,10 @@ def _surroundings(verdict: Verdict) -> Iterable[tuple[str, str]]:
         yield "note", f"A warning was raised while your code ran: {text.splitlines()[0][:LONGEST_PRINTED]}"
 
 
-def as_text(exercise: Exercise, verdict: Verdict, graded: bool = False) -> str:
+def as_text(exercise: Exercise, verdict: Verdict, maximum: float | None = None) -> str:
     """Return the report as plain text."""
     indents = {"passed": "", "title": ""}
-    return "\n".join(indents.get(role, "  ") + text for role, text in lines(exercise, verdict, graded))
+    return "\n".join(indents.get(role, "  ") + text for role, text in lines(exercise, verdict, maximum))
 
 
 _STYLES = {
@@ -113,9 +120,9 @@ _STYLES = {
 }
 
 
-def as_html(exercise: Exercise, verdict: Verdict, graded: bool = False) -> str:
+def as_html(exercise: Exercise, verdict: Verdict, maximum: float | None = None) -> str:
     """Return the report as HTML that follows JupyterLab's theme; everything from the student is escaped."""
-    report = lines(exercise, verdict, graded)
+    report = lines(exercise, verdict, maximum)
     body = "".join(f'<div style="{_STYLES[role]}">{_code(text)}</div>' for role, text in report)
     return (
         '<div role="status" style="font-family:var(--jp-ui-font-family,sans-serif);line-height:1.5;max-width:60em">'

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from autograder.compare import difference
@@ -56,8 +56,12 @@ def record_differences(expected: Record, got: Record) -> list[Difference]:
 
     Where the implementation stopped early, the observations it did not reach differ, the first of them by the stop.
     """
+    return list(each_difference(expected, got))
+
+
+def each_difference(expected: Record, got: Record) -> Iterator[Difference]:
+    """Yield the differences of ``record_differences`` one by one: who asks only whether there is one pays for one."""
     seen = {observation.name: observation for observation in got.observations}
-    found: list[Difference] = []
     stop_told = False
     for observation in expected.observations:
         if observation.name in seen:
@@ -68,8 +72,7 @@ def record_differences(expected: Record, got: Record) -> list[Difference]:
         else:
             said = "was not seen"
         if said:
-            found.append(Difference(expected.case, observation.name, said))
-    return found
+            yield Difference(expected.case, observation.name, said)
 
 
 def stop_words(stop: Stop) -> str:
@@ -78,7 +81,8 @@ def stop_words(stop: Stop) -> str:
     code = f": `{stop.text}`" if stop.text else ""
     if stop.out_of_time:
         return f"it did not return within the time allowed; it was still busy{where}{code}"
-    said = f"{stop.type_name}: {stop.message}" if stop.message else stop.type_name
+    message = stop.message.removesuffix(".") if where or code else stop.message
+    said = f"{stop.type_name}: {message}" if message else stop.type_name
     return f"stopped with {said}{where}{code}"
 
 

@@ -24,6 +24,8 @@ SETTINGS = {
     "@jupyterlab/notebook-extension/tracker": {"windowingMode": "none"},
 }
 THEMES = "@jupyterlab/apputils-extension/themes"
+# A folder to look at: JOURNEY_PICTURES=/some/folder make test PYTEST_ARGS='tests/journey'
+PICTURES = os.environ.get("JOURNEY_PICTURES")
 needs_chromium = pytest.mark.skipif(not CHROMIUM.exists(), reason=f"there is no Chromium at {CHROMIUM}")
 
 
@@ -54,10 +56,14 @@ def jupyterlab(folder: Path, theme: str = "JupyterLab Light") -> Iterator[str]:
         f"--port={port}",
     ]
     command += ["--ServerApp.port_retries=0", "--IdentityProvider.token=", f"--ServerApp.root_dir={folder}"]
+    # formgrader starts nbgrader's tools by name, as an activated environment has them.
+    programs = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     with (folder / "server.log").open("w") as log:
         server = subprocess.Popen(
             command,
-            env={**os.environ, **{name: str(folder / value) for name, value in own.items()}},
+            # nbgrader's formgrader reads the course's nbgrader_config.py from the folder that it is started in.
+            cwd=folder,
+            env={**os.environ, "PATH": programs, **{name: str(folder / value) for name, value in own.items()}},
             stdout=log,
             stderr=subprocess.STDOUT,
         )
@@ -101,6 +107,12 @@ def chromium() -> Iterator[Any]:
 def _note_outside(page: Any, address: str) -> None:
     if not address.startswith(("http://127.0.0.1", "ws://127.0.0.1", "file:", "data:", "blob:", "about:")):
         page.seen["outside"].append(address)
+
+
+def picture(page: Any, name: str) -> None:
+    """Keep a screenshot for whoever asked for pictures; nobody else pays for it."""
+    if PICTURES:
+        page.screenshot(path=Path(PICTURES) / f"{name}.png")
 
 
 def stop_kernels(page, address: str) -> None:

@@ -9,13 +9,14 @@ from typing import NamedTuple
 
 
 class Row(NamedTuple):
-    """One measurement: medians in milliseconds, ours and the peer's, taken turn by turn in the same run."""
+    """One measurement, ours and the peer's, of the same run: medians in milliseconds unless ``unit`` says else."""
 
     what: str
     ours: float
     peer: float
     peer_name: str
     aim: str
+    unit: str = "ms"
 
 
 def medians(ours: Callable[[], object], peer: Callable[[], object], turns: int = 30) -> tuple[float, float]:
@@ -35,6 +36,7 @@ def medians(ours: Callable[[], object], peer: Callable[[], object], turns: int =
 
 def table(rows: Iterator[Row]) -> Iterator[str]:
     """Yield the lines of a table, each as soon as its row is measured."""
-    yield f"{'what':<46}{'ours ms':>9}{'peer ms':>9}{'ratio':>8}   peer; aim"
+    yield f"{'what':<46}{'ours':>9}{'peer':>9} {'':<4}{'ratio':>7}   peer; aim"
     for row in rows:
-        yield f"{row.what:<46}{row.ours:>9.1f}{row.peer:>9.1f}{row.ours / row.peer:>8.3g}   {row.peer_name}; {row.aim}"
+        numbers = f"{row.ours:>9.1f}{row.peer:>9.1f} {row.unit:<4}{row.ours / row.peer:>7.3g}"
+        yield f"{row.what:<46}{numbers}   {row.peer_name}; {row.aim}"

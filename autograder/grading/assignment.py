@@ -9,7 +9,9 @@ from __future__ import annotations
 import ast
 import functools
 import hashlib
+import itertools
 import json
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -232,7 +234,14 @@ class RestoreCells(OverwriteCells):
     def add_missing_grade_cells(
         self, nb: NotebookNode, resources: dict[str, Any]
     ) -> tuple[NotebookNode, dict[str, Any]]:
-        """Put each missing graded cell after the nearest cell before it that is still there, or first."""
+        """Put each missing graded cell after the nearest cell before it that is still there, or first.
+
+        A cell from another notebook, or the copy of one that is here, has lost its name by now; nbgrader would stop
+        at what is left of its metadata.
+        """
+        for cell in nb.cells:
+            if "nbgrader" in cell.metadata and not _grade_id(cell):
+                del cell.metadata["nbgrader"]
         source = self.gradebook.find_notebook(self.notebook_id, self.assignment_id)
         points = {cell.name: cell.max_score for cell in source.grade_cells}
         solutions = {cell.name for cell in source.solution_cells}
@@ -244,13 +253,22 @@ class RestoreCells(OverwriteCells):
             elif cell.name in points:
                 self.log.warning("The graded cell %s was missing and is put back.", cell.name)
                 made = self.missing_cell_transform(cell, points[cell.name], is_solution=cell.name in solutions)
-                nb.cells.insert(place, nbformat.from_dict(made))
+                nb.cells.insert(place, _with_id(nbformat.from_dict(made), nb))
                 place += 1
         return nb, resources
 
 
 def _grade_id(cell: NotebookNode) -> str | None:
     return cell.metadata.get("nbgrader", {}).get("grade_id")
+
+
+def _with_id(cell: NotebookNode, notebook: NotebookNode) -> NotebookNode:
+    if (notebook.nbformat, notebook.nbformat_minor) >= (4, 5):
+        wanted = re.sub(r"[^a-zA-Z0-9_-]", "-", _grade_id(cell) or "")[:56]
+        taken = {each.get("id") for each in notebook.cells}
+        numbered = (wanted if not number else f"{wanted}-{number}" for number in itertools.count())
+        cell["id"] = next(name for name in numbered if name not in taken)
+    return cell
 
 
 class OverwriteFromSnapshot(RestoreCells):
@@ -281,7 +299,6 @@ class KernelspecFromSnapshot(OverwriteKernelspec):
 
 
 _OURS = ((OverwriteCells, OverwriteFromSnapshot), (OverwriteKernelspec, KernelspecFromSnapshot))
-_ELSEWHERE = (Execute, SaveAutoGrades, AssignLatePenalties)
 
 
 class Steps:
@@ -301,10 +318,13 @@ class Steps:
         self.snapshot = _Snapshot(assignment)
 
     def _made(self, classes: Sequence[Any], config: Config) -> list[Preprocessor]:
+        from autograder.grading.execute import ExecuteForGrading
+
+        elsewhere = (ExecuteForGrading, Execute, SaveAutoGrades, AssignLatePenalties)
         made = []
         for each in classes:
             kind = import_item(each) if isinstance(each, str) else each
-            if not issubclass(kind, _ELSEWHERE):
+            if not issubclass(kind, elsewhere):
                 ours = next((ours for theirs, ours in _OURS if issubclass(kind, theirs)), kind)
                 made.append(ours(config=config))
         return [step for step in made if step.enabled]

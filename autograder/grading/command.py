@@ -58,6 +58,9 @@ def grade_class(options: argparse.Namespace) -> int:
         progress.clear()
         print(error, file=sys.stderr)
         code = NOT_POSSIBLE
+    except KeyboardInterrupt:  # The second one: the first is taken as a request to finish what is running.
+        progress.clear()
+        code = INTERRUPTED
     finally:
         if engine is not None:
             engine.writer.gradebook.close()
@@ -83,9 +86,7 @@ def _prepare(options: argparse.Namespace, progress: Progress) -> tuple[Any, list
         assignment = read_assignment(gradebook, chapter, source, course.config)
         students = submitted_students(directory, chapter, options.student)
         if not students:
-            who = "nobody" if options.student == "*" else options.student
-            where = Path(directory.format_path(directory.submitted_directory, "STUDENT", chapter))
-            raise UsageError(f"There is nothing to grade: {who} has a folder {where.relative_to(course.root)}.")
+            raise UsageError(_nothing_to_grade(gradebook, course, chapter, options.student))
         settings = Settings(
             assignment,
             seed_of(course.config, course.root),
@@ -105,6 +106,18 @@ def _prepare(options: argparse.Namespace, progress: Progress) -> tuple[Any, list
     if options.device == "cuda":
         print("On a GPU each submission gets a fresh process: a CUDA context cannot be forked.", file=sys.stderr)
     return Engine(directory, settings, writer, journal, progress.show), students
+
+
+def _nothing_to_grade(gradebook: Any, course: Any, chapter: str, student: str) -> str:
+    name = "STUDENT" if student == "*" else student
+    folder = Path(course.directory.format_path(course.directory.submitted_directory, name, chapter))
+    where = folder.relative_to(course.root)
+    if student == "*":
+        return f"There is nothing to grade: nobody has a folder {where}."
+    known = student in {each.id for each in gradebook.students}
+    return f"There is nothing to grade: there is no folder {where}" + (
+        "." if known else f", and the gradebook knows no student {student}: a slip in the name?"
+    )
 
 
 def _run(engine: Any, options: argparse.Namespace, students: list[str], progress: Progress) -> int:
@@ -148,7 +161,11 @@ def executor(options: argparse.Namespace, submissions: int) -> Iterator[tuple[Ex
     jobs = min(options.jobs or here, submissions)
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(jobs, mp_context=context, initializer=_begin_worker) as pool:
-        yield pool, jobs
+        try:
+            yield pool, jobs
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
 
 
 def without_slow_grammar() -> None:
@@ -240,7 +257,8 @@ def _summarize(engine: Any, options: argparse.Namespace, code: int) -> None:
     for note in report.notes:
         print(f"  note: {note}")
     if left := report.count("left"):
-        print(f"Stopped. {left} are left; to go on where this stopped: autograder grade {report.chapter}")
+        how_many = f"{left} {'is' if left == 1 else 'are'} left"
+        print(f"Stopped: {how_many}. To go on where this stopped: autograder grade {report.chapter}")
     if options.json:
         text = json.dumps({"exit_code": code, **asdict(report)}, indent=1)
         if options.json == "-":

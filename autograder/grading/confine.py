@@ -15,6 +15,7 @@ from pathlib import Path
 
 from autograder.grading.limits import Limits
 
+PRIVATE_FOLDERS = ("/tmp", "/dev/shm")
 WORK_FOLDER = "/tmp/submission"
 NAMESPACES, BUBBLEWRAP, LANDLOCK, NONE = "namespaces", "bubblewrap", "landlock", "none"
 
@@ -107,9 +108,9 @@ def leave_namespaces() -> None:
 def mount_private_folders(limits: Limits) -> None:
     """Put empty memory file systems over the folders that may be written to; they vanish with the namespace."""
     options = f"size={limits.disk},nr_inodes=20000,mode=0700".encode()
-    for folder in (b"/tmp", b"/dev/shm"):
+    for folder in PRIVATE_FOLDERS:
         if os.path.isdir(folder):
-            _call("mount", b"tmpfs", folder, b"tmpfs", ctypes.c_ulong(_MS_NOSUID | _MS_NODEV), options)
+            _call("mount", b"tmpfs", folder.encode(), b"tmpfs", ctypes.c_ulong(_MS_NOSUID | _MS_NODEV), options)
 
 
 def limit_resources(limits: Limits) -> None:

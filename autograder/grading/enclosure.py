@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import autograder
-from autograder.grading.confine import LANDLOCK
+from autograder.grading.confine import LANDLOCK, NAMESPACES, PRIVATE_FOLDERS
 from autograder.grading.limits import Limits
 
 UNPRIVILEGED = 65534
@@ -155,6 +155,8 @@ def command(
         if os.geteuid() == 0 and not _others_may_enter(os.path.realpath(sys.executable)):
             raise EnclosureError("started as root, with an interpreter in a folder that no other user may enter.")
         return inner, environment()
+    if level == NAMESPACES and (hidden := next(filter(_is_hidden, readable()), None)):
+        raise EnclosureError(f"{hidden} lies in a folder of which each submission gets an empty one of its own.")
     program = shutil.which("bwrap")
     if program is None:
         raise EnclosureError("the program bwrap is missing (on Debian: apt-get install bubblewrap).")
@@ -177,6 +179,11 @@ def fresh_proc() -> bool:
         return subprocess.run(trial, capture_output=True, timeout=20).returncode == 0
     except (OSError, subprocess.TimeoutExpired):
         return False
+
+
+def _is_hidden(path: str) -> bool:
+    """Whether a submission's private folders would cover a path: what it loads later would be missing then."""
+    return any(path.startswith(folder + os.sep) for folder in PRIVATE_FOLDERS)
 
 
 def _others_may_enter(path: str) -> bool:

@@ -23,6 +23,7 @@ from nbgrader.coursedir import CourseDirectory
 from autograder.grading.grade import Graded, Settings, Submission, grade
 from autograder.grading.gradebook import (
     GradebookError,
+    NotRecorded,
     TooManyFiles,
     Writer,
     files_beside,
@@ -137,9 +138,12 @@ def _files(
     return tuple(sorted(files.items()))
 
 
-def digest_of(submission: Submission, settings: Settings, stamp: object) -> str:
-    """Return a digest of all that a submission's grade depends on, for knowing whether it has to be graded again."""
-    parts = [settings.assignment.digest, settings.seed, settings.devices, asdict(settings.limits), str(stamp)]
+def digest_of(submission: Submission, settings: Settings, times: object) -> str:
+    """Return a digest of all that a submission's grade depends on, for knowing whether it has to be graded again.
+
+    ``times`` is when it was handed in and when it was due.
+    """
+    parts = [settings.assignment.digest, settings.seed, settings.devices, asdict(settings.limits), str(times)]
     digest = hashlib.sha256(repr([*parts, environment_digest()]).encode())
     for name, data in (*sorted(submission.notebooks.items()), *submission.files):
         digest.update(os.fsencode(f"\0{name}\0{len(data)}\0") + data)
@@ -187,9 +191,16 @@ class Engine:
         """Grade and record these students' submissions. Raises SandboxError when nothing can be executed at all, and
         GradebookError when the gradebook takes nothing; both leave what was recorded before.
         """
-        began = time.perf_counter()
-        waiting, running = self._new(students), {}
         self.total = len(students)
+        try:
+            self._run(executor, jobs, students, stopping)
+        finally:
+            self._leave(students)
+        self.report.stopped = stopping()
+        return self.report
+
+    def _run(self, executor: Executor, jobs: int, students: Sequence[str], stopping: Callable[[], bool]) -> None:
+        waiting, running = self._new(students), {}
         more = True
         while running or more:
             while more and len(running) < 2 * jobs and not stopping():
@@ -206,10 +217,6 @@ class Engine:
                 done, _ = wait(running, timeout=0.5, return_when=FIRST_COMPLETED)
                 for future in done:
                     self._take(running.pop(future), future)
-        self._leave(students)
-        self.report.stopped = stopping()
-        self.report.seconds = time.perf_counter() - began
-        return self.report
 
     def _new(self, students: Sequence[str]) -> Iterator[Submission]:
         """Yield the submissions that have to be graded; those that need not are told at once."""
@@ -221,7 +228,9 @@ class Engine:
             except Unreadable as error:
                 self._tell(Outcome(student, "failed", str(error)))
                 continue
-            digest = self._digests[student] = digest_of(submission, self.settings, timestamp_of(folder))
+            # Another due date, or an extension, is another penalty for the same work.
+            times = (timestamp_of(folder), self.writer.due_date(self.chapter, student))
+            digest = self._digests[student] = digest_of(submission, self.settings, times)
             if submission.left_out:
                 names = ", ".join(map(shown, submission.left_out[:3]))
                 self.report.note(f"{student}: what is a link to elsewhere was left out ({names}).")
@@ -252,15 +261,16 @@ class Engine:
         if result.problem is None:
             try:
                 outcome.points = self.writer.record(self.chapter, result)
+            except NotRecorded as error:
+                outcome.sentence = str(error)
             except (GradebookError, SandboxError):
                 raise
             except Exception as error:  # One submission that cannot be written down must not end the others' run.
-                said = f"recording it failed ({type(error).__name__}: {str(error)[:200]})."
-                self._tell(Outcome(student, "failed", said))
-                return
-            outcome.state = "recorded"
-            outcome.sentence = " ".join(notebook.unfinished for notebook in result.notebooks if notebook.unfinished)
-            self._remember(outcome)
+                outcome.sentence = f"recording it failed ({type(error).__name__}: {str(error)[:200]})."
+            else:
+                outcome.state = "recorded"
+                outcome.sentence = " ".join(notebook.unfinished for notebook in result.notebooks if notebook.unfinished)
+                self._remember(outcome)
         self._tell(outcome)
 
     def _remember(self, outcome: Outcome) -> None:

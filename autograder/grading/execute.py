@@ -46,7 +46,8 @@ class ExecuteForGrading(NbGraderPreprocessor):
 
     def preprocess(self, nb: NotebookNode, resources: dict[str, Any]) -> tuple[NotebookNode, dict[str, Any]]:
         """Execute and judge one sanitized notebook. Raises SandboxError where there is no sandbox."""
-        root = Path.cwd()
+        # JupyterLab may have been started above the course, and then formgrader works there.
+        root = Path(self.config.CourseDirectory.get("root") or Path.cwd())
         names = resources["nbgrader"]
         folder = Path(resources.get("metadata", {}).get("path") or ".")
         preload = preload_of(root / self.source_directory / names["assignment"], [names["notebook"]])

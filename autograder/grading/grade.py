@@ -10,6 +10,7 @@ import hashlib
 import json
 import threading
 import time
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -18,6 +19,7 @@ from typing import Any
 import nbformat
 from nbformat import NotebookNode
 from nbformat.v4 import new_notebook
+from nbformat.v4.rwbase import strip_transient
 
 from autograder.grading.assignment import Assignment, Steps
 from autograder.grading.confine import NONE
@@ -129,14 +131,16 @@ def read_notebook(data: bytes) -> NotebookNode:
         text = data.decode("utf-8-sig")
         if "\\ud" in text.lower():  # Half of a surrogate pair can be read from a file, and be written to none.
             text = json.dumps(json.loads(text), ensure_ascii=False).encode("utf-8", "replace").decode()
-        notebook = nbformat.reads(text, as_version=4)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # About identifiers of cells, which are mended while it is read.
+            notebook = nbformat.reads(text, as_version=4)
     except UnicodeDecodeError:
         raise NotANotebook("its text is not UTF-8.") from None
     except RecursionError:
         raise NotANotebook("it is nested too deeply.") from None
     except (nbformat.reader.NotJSONError, json.JSONDecodeError):
         raise NotANotebook("it is not a notebook: its text is not JSON.") from None
-    except (AttributeError, KeyError, TypeError, nbformat.ValidationError) as error:
+    except (AttributeError, KeyError, TypeError, ValueError, nbformat.ValidationError) as error:
         raise NotANotebook(f"it is JSON, and no notebook ({type(error).__name__}).") from None
     if not isinstance(notebook.get("cells"), list):
         raise NotANotebook("it has no list of cells.")
@@ -159,7 +163,8 @@ def _grade_notebook(
             notes.append(f"Worth a look: {submission.student} uses {', '.join(named[:5])} in {name}.ipynb.")
         finished = steps.finish(executed, name)
     _validate(finished)
-    text = nbformat.v4.writes_json(finished)
+    # On one line: indenting takes Python's slow way through a notebook, which is long when it holds figures.
+    text = json.dumps(strip_transient(finished), sort_keys=True, ensure_ascii=False)
     marked = new_notebook(cells=[cell for cell in finished.cells if cell.metadata.get("nbgrader")])
     return GradedNotebook(name, text + "\n", marked, judgements, unfinished, replayed, usage, key)
 

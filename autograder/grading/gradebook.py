@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import fnmatch
+import logging
 import os
 import shutil
 import warnings
@@ -14,10 +16,11 @@ from typing import Any
 
 from nbformat import NotebookNode
 from nbgrader import utils
-from nbgrader.api import Gradebook
+from nbgrader.api import Gradebook, InvalidEntry, MissingEntry
 from nbgrader.coursedir import CourseDirectory
 from nbgrader.preprocessors import AssignLatePenalties, NbGraderPreprocessor, SaveAutoGrades
-from sqlalchemy import exc
+from sqlalchemy import exc, make_url
+from tornado.log import app_log
 from traitlets.config import Config
 
 from autograder.grading.grade import Graded
@@ -26,6 +29,14 @@ from autograder.messages import UsageError
 
 class GradebookError(RuntimeError):
     """The gradebook cannot be read or written; the sentence says what to look at."""
+
+
+class NotRecorded(RuntimeError):
+    """One submission could not be written, for a reason that is its own; the sentence says which."""
+
+
+# What stops every submission alike: no room, no permission for anybody, a broken disk.
+_EVERYBODYS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO)
 
 
 class _SaveGrades(SaveAutoGrades):
@@ -57,17 +68,29 @@ class _LatePenalties(AssignLatePenalties):
 def open_gradebook(course: CourseDirectory) -> Gradebook:
     """Open the course's gradebook. Raises GradebookError when it cannot be opened, or not be written to."""
     url = course.db_url
-    file = Path(url.removeprefix("sqlite:///")) if url.startswith("sqlite:///") else None
-    if file is not None:
-        file = Path(course.root) / file
+    if url.startswith("sqlite:///") and not url.startswith("sqlite:///file:"):
+        file = Path(course.root) / url.removeprefix("sqlite:///")
         if not file.exists():
             raise UsageError(f"There is no gradebook at {file}. First: nbgrader generate_assignment CHAPTER")
         if not os.access(file, os.R_OK | os.W_OK) or not os.access(file.parent, os.W_OK):
             raise GradebookError(f"The gradebook {file} cannot be written to by this user; nothing was graded.")
     try:
         return Gradebook(url, course.course_id)
+    except ImportError as error:
+        remedy = "pip install -c requirements.lock -e '.[postgresql]'"
+        raise GradebookError(
+            f"The gradebook {_shown(url)} needs a driver ({error}). For PostgreSQL: {remedy}"
+        ) from None
     except (exc.SQLAlchemyError, OSError) as error:
-        raise GradebookError(f"The gradebook {url} cannot be opened: {_reason(error)}") from None
+        raise GradebookError(f"The gradebook {_shown(url)} cannot be opened: {_reason(error)}") from None
+
+
+def _shown(url: str) -> str:
+    """Return an address without the password in it."""
+    try:
+        return make_url(url).render_as_string(hide_password=True)
+    except exc.SQLAlchemyError:
+        return url.partition(":")[0]
 
 
 def _reason(error: BaseException) -> str:
@@ -88,11 +111,24 @@ class Writer:
         excluded = config.get("Autograde", {}).get("exclude_overwriting") or {}
         self._kept: dict[str, list[str]] = dict(excluded)
 
+    def due_date(self, assignment: str, student: str) -> datetime | None:
+        """Return when a student's submission is due in UTC, with the student's extension; None where nothing is set.
+
+        Raises GradebookError when the gradebook cannot be read.
+        """
+        try:
+            return self.gradebook.find_submission(assignment, student).duedate
+        except MissingEntry:
+            return self.gradebook.find_assignment(assignment).duedate
+        except exc.SQLAlchemyError as error:
+            raise GradebookError(f"The gradebook cannot be read: {_reason(error)}") from None
+
     def record(self, assignment: str, result: Graded) -> dict[str, float]:
         """Write one submission's notebooks and grades; return the points of each graded cell.
 
         The folder is made beside its place and moved there within the transaction, so that neither is without the
-        other for longer than a moment. Raises GradebookError, and leaves the submission as it was.
+        other for longer than a moment. Where it raises, the submission is as it was: GradebookError for what no other
+        submission would escape, NotRecorded for what concerns this one.
         """
         final = Path(self._path(self.course.autograded_directory, result.student, assignment))
         fresh = final.with_name(f".{assignment}.new")
@@ -103,8 +139,16 @@ class Writer:
                 points = self._record(assignment, result)
                 _replace(fresh, final)
             return points
-        except (exc.SQLAlchemyError, OSError) as error:
-            raise GradebookError(f"{result.student} was not recorded: {_reason(error)}") from None
+        except (exc.SQLAlchemyError, InvalidEntry, MissingEntry) as error:
+            said = f"the gradebook did not take it: {_reason(error)}"
+            if _is_everybodys(error):
+                raise GradebookError(f"{result.student} was not recorded: {said}") from None
+            raise NotRecorded(said) from None
+        except OSError as error:
+            said = f"{final} cannot be written: {error.strerror}."
+            if error.errno in _EVERYBODYS:
+                raise GradebookError(f"{result.student} was not recorded: {said}") from None
+            raise NotRecorded(said) from None
         finally:
             with contextlib.suppress(OSError):
                 _remove(fresh)
@@ -113,7 +157,7 @@ class Writer:
     def _transaction(self) -> Iterator[None]:
         """Make every commit of nbgrader's part of one transaction, which is committed at the end or not at all."""
         session = self.gradebook.db
-        with self.gradebook.engine.connect() as connection, connection.begin():
+        with _without_tracebacks(), self.gradebook.engine.connect() as connection, connection.begin():
             session.remove()
             session.configure(bind=connection, join_transaction_mode="rollback_only")
             try:
@@ -170,6 +214,26 @@ class Writer:
 
     def _path(self, directory: str, student: str, assignment: str) -> str:
         return self.course.format_path(directory, student, assignment)
+
+
+def _is_everybodys(error: BaseException | None) -> bool:
+    """Whether the gradebook itself fails, and not only at this entry; nbgrader wraps what was raised first."""
+    while error is not None:
+        if isinstance(error, (exc.OperationalError, exc.InterfaceError, exc.InternalError)):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
+@contextlib.contextmanager
+def _without_tracebacks() -> Iterator[None]:
+    """Keep nbgrader from printing the traceback of an error that is told in one sentence afterwards."""
+    before = app_log.level
+    app_log.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        app_log.setLevel(before)
 
 
 def timestamp_of(folder: str | Path) -> datetime | None:

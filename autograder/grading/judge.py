@@ -182,7 +182,7 @@ def _write(cell: NotebookNode, points: float, judged: tuple[Exercise, Verdict] |
         if output.output_type in ("stream", "display_data", "error"):
             kept.append(output)
     if judged is not None:
-        text, page = as_text(*judged, graded=True), as_html(*judged, graded=True)
+        text, page = as_text(*judged, _maximum(cell)), as_html(*judged, _maximum(cell))
     else:
         text, page = reason or "", ""
     if len(page) > LONGEST_REPORT:

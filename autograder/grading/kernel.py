@@ -111,6 +111,8 @@ class LineKernel(IPythonKernel):
 
     session = Instance(LineSession)
     answers_input = Bool(False)
+    # ipykernel waits after each cell for output that another thread sends; here nothing is sent by another thread.
+    _execute_sleep = 0
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)

@@ -120,19 +120,23 @@ def prepare(ordered: int, trial: int) -> dict[str, Any]:
 
 
 def _warm_up(exercises: Sequence[str]) -> None:
-    """Run each probe on its reference once, so that what torch loads at first use is there before the fork."""
+    """Watch each reference once as a check does, so that what is loaded at first use is there before the fork."""
     if not exercises:
         return
     import torch
 
     torch.set_num_threads(1)
-    from autograder.evaluation import reference_records
+    from autograder.evaluation import drawn_cases, observe_for
+    from autograder.lesson.questions import load_chapter
     from autograder.registry import load_exercise
 
     for name in exercises:
-        reference_records(name, 0, "cpu")
-        load_exercise(name)
-    reference_records.cache_clear()
+        exercise = load_exercise(name)
+        with contextlib.suppress(Exception):
+            observe_for(exercise, exercise.reference, 0, ["cpu"])
+        with contextlib.suppress(Exception):
+            load_chapter(exercise.chapter[:4])
+    drawn_cases.cache_clear()
     import autograder.checking
     import autograder.grading.transport  # noqa: F401 - a check loads both
 
@@ -206,7 +210,7 @@ def guard(request: dict[str, Any], cells: int, channel: int) -> NoReturn:
             os.waitpid(child, 0)
             _report(host, {"failed": failed.decode("utf-8", "replace")})
     host.sendall(b'{"started": true}\n')
-    status, usage, own = _wait(host, child)
+    status, usage, held = _wait(host, child)
     if level != NAMESPACES:
         _end_descendants()
         shutil.rmtree(folder, ignore_errors=True)
@@ -217,7 +221,7 @@ def guard(request: dict[str, Any], cells: int, channel: int) -> NoReturn:
             "exit": os.waitstatus_to_exitcode(status),
             "processor": processor,
             "memory": usage.ru_maxrss * 1024,
-            "own": own,
+            **held,
         },
     )
 
@@ -228,14 +232,14 @@ def _report(host: socket.socket, message: dict[str, Any]) -> NoReturn:
     os._exit(0)
 
 
-def _wait(host: socket.socket, child: int) -> tuple[int, resource.struct_rusage, int]:
-    pidfd, own = os.pidfd_open(child), 0
+def _wait(host: socket.socket, child: int) -> tuple[int, resource.struct_rusage, dict[str, int]]:
+    pidfd, held = os.pidfd_open(child), {"own": 0, "proportional": 0}
     watched = [host, pidfd]
     while True:
         readable, _, _ = select.select(watched, [], [])
         if pidfd in readable:
             _, status, usage = os.wait4(child, 0)
-            return status, usage, own
+            return status, usage, held
         word = b""
         with contextlib.suppress(OSError):
             word = host.recv(1)
@@ -243,7 +247,7 @@ def _wait(host: socket.socket, child: int) -> tuple[int, resource.struct_rusage,
             os.kill(child, signal.SIGINT)
             continue
         if word == b"m":
-            own = _own_memory(child)
+            held = _memory_held(child)
             host.sendall(b'{"measured": true}\n')
             continue
         os.kill(child, signal.SIGKILL)
@@ -251,14 +255,16 @@ def _wait(host: socket.socket, child: int) -> tuple[int, resource.struct_rusage,
             watched.remove(host)
 
 
-def _own_memory(process: int) -> int:
-    """Return the bytes that one more such process takes: what it shares with the warm parent is there already."""
-    found = 0
+def _memory_held(process: int) -> dict[str, int]:
+    """Return bytes: ``own`` is what one more such process takes, ``proportional`` has its part of what it shares."""
+    held = {"own": 0, "proportional": 0}
     with contextlib.suppress(OSError, ValueError), open(f"/proc/{process}/smaps_rollup") as lines:
         for line in lines:
             if line.startswith(("Private_Clean:", "Private_Dirty:")):
-                found += int(line.split()[1]) * 1024
-    return found
+                held["own"] += int(line.split()[1]) * 1024
+            elif line.startswith("Pss:"):
+                held["proportional"] = int(line.split()[1]) * 1024
+    return held
 
 
 def _end_descendants() -> None:

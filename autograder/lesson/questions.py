@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import functools
 import re
 import tomllib
 from collections.abc import Mapping
@@ -69,6 +70,14 @@ def read_file(path: Path) -> tuple[list[Question], list[str]]:
     Returns the questions without a fault and one sentence for each fault, naming file, question and remedy.
     Raises nothing for what the file holds; OSError when it cannot be read.
     """
+    now = path.stat()
+    questions, faults = _as_it_is(path, now.st_mtime_ns, now.st_size)
+    return list(questions), list(faults)
+
+
+@functools.lru_cache(maxsize=16)
+def _as_it_is(path: Path, modified: int, size: int) -> tuple[list[Question], list[str]]:
+    """Read a file once for all its questions, and again once it has changed."""
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
     except UnicodeDecodeError as error:

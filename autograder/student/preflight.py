@@ -6,7 +6,7 @@ import ast
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,7 +14,9 @@ import nbformat
 
 from autograder.authoring.build import chapters, student_file, student_text
 from autograder.grading.limits import LARGEST_NOTEBOOK, MOST_VALUES, Limits
+from autograder.lesson import progress
 from autograder.messages import UsageError
+from autograder.registry import exercise_names
 
 LARGEST_OUTPUTS = 10 * 2**20
 CLEAR = "clear the outputs (Edit, Clear Outputs of All Cells) and save"
@@ -48,7 +50,37 @@ def preflight(root: Path, wanted: str, file: Path | None = None) -> list[Fault]:
     found.extend(_cells(notebook, original))
     found.extend(_answers(notebook))
     found.extend(_outputs(notebook))
+    found.extend(_kernel(notebook))
+    if file is None:
+        names = [name for name, folder in exercise_names().items() if folder == chapter]
+        found.extend(Fault(False, said, "save it in JupyterLab (Ctrl+S)") for said in unsaved(path, names))
     return found
+
+
+def unsaved(path: Path, exercises: Iterable[str]) -> list[str]:
+    """Return one sentence for each exercise whose check passed after the notebook was saved last.
+
+    Nobody outside of JupyterLab can see what is typed there and not saved; the progress file knows when a check passed.
+    """
+    saved = path.stat().st_mtime
+    passed = progress.last_passed()
+    return [
+        f"{name} passed its check after {path.name} was saved: that answer may not be in the file"
+        for name in exercises
+        # The progress file counts whole seconds.
+        if name in passed and passed[name] > saved + 1
+    ]
+
+
+def _kernel(notebook: Any) -> Iterator[Fault]:
+    language = notebook.metadata.get("kernelspec", {}).get("language", "python")
+    name = notebook.metadata.get("kernelspec", {}).get("name", "python3")
+    if name != "python3" or language != "python":
+        yield Fault(
+            False,
+            f"it was saved with the kernel {name!r}; grading runs it with this course's Python 3",
+            "choose Kernel, Change Kernel, Python 3 (ipykernel), run it all and save",
+        )
 
 
 def _missing(path: Path) -> Fault:

@@ -77,18 +77,19 @@ def train(model, steps=200):
 # %%
 torch.manual_seed(1)
 model = Valley(list)
-before = model.hidden[0].weight.clone()
+layers = {"hidden 0": model.hidden[0], "hidden 1": model.hidden[1], "head": model.head}
+before = {name: layer.weight.clone() for name, layer in layers.items()}
 losses = train(model)
 print(f"first loss {losses[0]:.2f}, last loss {losses[-1]:.2f}")
 
 # %% [markdown]
-# The loss fell to a third. No error, no warning: so it must be the learning rate, or the data, or too few layers? Before
-# you spend the afternoon on these, look at whether the layers moved at all.
+# The loss fell to a third. No error, no warning: so it must be the learning rate, or the data, or too few layers?
+# Before you spend the afternoon on these, look at which of the three layers moved at all, and which have a gradient.
 
 # %%
-print("hidden layer moved:", not torch.equal(before, model.hidden[0].weight))
-print("head has a gradient:", model.head.weight.grad is not None)
-print("hidden layer has a gradient:", model.hidden[0].weight.grad is not None)
+for name, layer in layers.items():
+    moved = not torch.equal(before[name], layer.weight)
+    print(f"{name:8} | moved: {moved!s:5} | has a gradient: {layer.weight.grad is not None}")
 
 # %% [markdown]
 # Two hundred steps, and the hidden layers are as they were on the first day. Only the head has learned, on top of
@@ -122,9 +123,10 @@ print(sum(parameter.numel() for parameter in model.parameters()))
 print([name for name, _ in model.named_parameters()])
 
 # %% [markdown]
-# `parameters()` is not the only walk that passes the list by. The next cell asks the model for five more things that
-# you may have used: convert to float64, switch to evaluation, freeze, save, print. `state_dict()` is the dict that
-# a file is made of. Look at what has reached the first hidden layer.
+# `parameters()` is not the only walk that passes the list by. The next cell asks the model for four more things that
+# you may have used: convert to float64, switch to evaluation, freeze, save. (The first three return the model, so that
+# you can write them in a row.) `state_dict()` is the dict that a file is made of. Look at what has reached the first
+# hidden layer.
 
 # %%
 model.double().eval().requires_grad_(False)
@@ -147,7 +149,7 @@ except RuntimeError as error:
 
 # %% [markdown]
 # The cheapest look at all of this is `print`. It shows the modules that torch knows, and nothing else. Compare the two
-# models, and find the line that is missing.
+# models, and find what the first one leaves out.
 
 # %%
 print(Valley(list))
@@ -224,13 +226,14 @@ for name, parameters in attempts.items():
 
 # %% [markdown]
 # That gives you three silent cases to remember. A **partly registered** model, like the valley: something is in the
-# list, so nothing is refused. A **group dict** whose list is empty. And parameters that are all **frozen**. Silence needs
-# company: the bug hides behind the part that works.
+# list, so nothing is refused. A **group dict** whose list is empty. And parameters that are all **frozen**. Silence
+# needs company: the bug hides behind the part that works.
 #
 # ## Gradients that nobody uses
 #
 # Another sentence you will read: the gradients of hidden layers are `None`. You have seen that they are not. Follow one
-# by hand. A hidden weight 2, a head weight 3, the input 1, and the output 2 · 3 = 6 is the loss itself.
+# by hand. `nn.init.constant_` fills a hidden weight with 2 and a head weight with 3; with the input 1, the output
+# 2 · 3 = 6 is the loss itself.
 #
 # The gradient of a product is the other factor: 3 for the hidden weight, 2 for the head. With a learning rate of 0.1
 # the head goes from 3 to 2.8.
@@ -272,8 +275,8 @@ for step in (1, 2):
 
 # %% [markdown]
 # 3, then 3 + 2.8 = 5.8. The gradient is computed each time, added to what is there, and never used and never cleared,
-# because `zero_grad()` takes the same walk as `step()`: over what was registered. A gradient that only grows is a good
-# fingerprint of an orphan.
+# because `zero_grad()` takes the same walk as `step()`: over the list that the optimizer was given. A gradient that
+# only grows is a good fingerprint of an orphan.
 #
 # Computing gradients is autograd's work, and autograd does not ask who is registered. It looks at one thing: does the
 # tensor want a gradient? So a plain tensor gets one too. Look at who is listed, and then at what a step can do to a
@@ -349,7 +352,8 @@ print("saved:  ", list(model.state_dict()))
 
 # %% [markdown]
 # All 33 numbers would be trained, and five of them saved. The reason stands in torch's source: few methods ask
-# `parameters()`, the others take walks of their own. `_apply` is behind `double()` and `to()`. Look at who asks.
+# `parameters()`, the others take walks of their own. `_apply` is behind `double()` and `to()`, `train` behind `eval()`.
+# Look at who asks.
 
 # %%
 for name in ("zero_grad", "requires_grad_", "state_dict", "named_parameters", "_apply", "train"):
@@ -385,9 +389,10 @@ wanted = ("if isinstance(value", "super().__setattr__")
 print("\n".join(line.strip() for line in source if any(word in line for word in wanted)))
 
 # %% [markdown]
-# A `Parameter` is registered, a `Module` is registered, and for buffers, which chapter 3 opens, there is a third way. A
-# list is none of these. It goes to the last line, which is what any Python object does with an attribute: it is kept,
-# and nobody looks inside. Hooks, of which you may have heard, have their own methods; no assignment makes one.
+# A `Parameter` is registered, a `Module` is registered, and for buffers, which chapter 3 opens, there is a third way:
+# the two lines with `Buffer`. A list is none of these. It goes to the last line, which is what any Python object does
+# with an attribute: it is kept, and nobody looks inside. Hooks, of which you may have heard, have their own methods; no
+# assignment makes one.
 #
 # Six ways to have a weight follow. Predict whose names will be listed.
 
@@ -546,7 +551,8 @@ print([name for name in vars(tower) if name not in own])
 # %% [markdown]
 # `layer` is not there: what was registered is kept in torch's books instead. And the orphan stands in the `vars` of the
 # block, not in those of the tower. To find all, you have to look at every registered module. (Shall your tool open
-# torch's books too? It may: whatever stands in them is registered, and the next question sets that aside.)
+# torch's books too? It may: whatever stands in them is registered, and the next question sets that aside. Buffers stand
+# there as well; `named_buffers()` lists them.)
 #
 # ### Held twice, or held in secret?
 #
@@ -617,7 +623,7 @@ show_words(["oak", ["elm", ["ash"]]], "trees")
 def find_orphans(module):
     ### BEGIN SOLUTION
     known = {id(part) for part in module.modules()}
-    known |= {id(parameter) for _, parameter in module.named_parameters()}
+    known |= {id(tensor) for _, tensor in (*module.named_parameters(), *module.named_buffers())}
     found = []
 
     def look(value, path):
@@ -691,8 +697,8 @@ quiz("ch00-forum")
 #
 # ## The symptom index of the course
 #
-# The same kind of table stands at the end of every chapter. This is the way in: find what you see, and go to the chapter
-# that explains it.
+# The same kind of table stands at the end of every chapter. This is the way in: find what you see, and go to the
+# chapter that explains it.
 #
 # | what you see | chapter |
 # |---|---|
@@ -713,5 +719,5 @@ quiz("ch00-forum")
 #
 # - `torch/optim/optimizer.py`: the beginning of `Optimizer.__init__` and `add_param_group`, for what is checked and what
 #   is not.
-# - micrograd's `nn.py`, about sixty lines: three classes, each with its own `parameters()`.
+# - micrograd's `nn.py`, about sixty lines: a base class and three more, each with its own `parameters()`.
 # - Chapter 1, which opens the module: where a registered layer is kept, and how `self.layer` finds it again.

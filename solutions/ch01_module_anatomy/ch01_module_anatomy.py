@@ -17,8 +17,8 @@
 # open an empty module and look at everything it holds, read the one method that sorts what you assign, follow it line
 # by line while it runs, and then write the class yourself, until torch's own behaviour cannot tell the two apart.
 #
-# Plan for three hours: one and a half of reading and predicting, the rest for two exercises. The second is the longest
-# of the first half of this course, and the one that pays most.
+# Plan for three and a half hours: one and a half of reading and predicting, two for the exercises. The second is the
+# longest of the first half of this course, and the one that pays most.
 #
 # The first cell loads what you need. Run it now.
 
@@ -36,8 +36,8 @@ from simulations import ModuleStructure
 # %% [markdown]
 # ## Four lines, three messages, one silence
 #
-# You have probably met this one: a class whose `__init__` forgets `super().__init__()`. What it says depends on what the
-# first line after that assigns. The next cell builds such a class for four values: a layer, a parameter, a buffer (a
+# You have probably met this one: a class whose `__init__` forgets `super().__init__()`. What it says depends on what
+# its first line assigns. The next cell builds such a class for four values: a layer, a parameter, a buffer (a
 # tensor that is kept and saved with the model, and not trained), and a plain tensor. Look at the three messages, and at
 # the line that has none.
 
@@ -108,9 +108,12 @@ print(len(inside), "attributes in all")
 # %% [markdown]
 # Three **registries**, eleven tables for hooks, one set, two flags. The registries are this chapter. The hook tables
 # belong to chapter 4: functions that run before or after something, each in a table of its own. The flag `training`
-# says whether the module is in training or in eval mode; the other flag is for hooks as well. The set remembers which buffers are not to be saved.
+# says whether the module is in training or in eval mode; the other flag is for hooks as well. The set remembers which
+# buffers are not to be saved.
 #
-# The three registries are ordinary dicts, by name. Look at what two of torch's own layers keep in them.
+# The three registries are ordinary dicts, by name. Look at what three of torch's own layers keep in them: `nn.Linear`
+# with and without a bias, `nn.BatchNorm1d`, which normalises its inputs (chapter 3 opens it), and `nn.Sequential`, which
+# calls its children one after the other.
 
 # %%
 for layer in (nn.Linear(2, 3), nn.Linear(2, 3, bias=False), nn.BatchNorm1d(3), nn.Sequential(nn.ReLU())):
@@ -137,7 +140,7 @@ print(module.offset.grad, list(module.parameters()))
 # ## Do we need a class at all?
 #
 # You can write a linear layer with three dicts and a function. `x @ W.T + b` works on the last axis of whatever you
-# pass, and so does `nn.Linear`. Look at the shapes, and at where the gradient arrives.
+# pass, and so does `nn.Linear`. Look at whether the shapes agree, and at where the gradient arrives.
 
 # %%
 raw = {
@@ -164,8 +167,8 @@ print(raw["_parameters"]["weight"].grad.shape)
 #
 # ## Four designs under one probe
 #
-# There are several answers. Here are three small ones, to be compared with torch's. In the first, somebody types the list
-# by hand, for this very model. It is how chapter 0's micrograd does it.
+# There are several answers. Here are three small ones, to be compared with torch's. In the first, somebody types the
+# list by hand, for this very model. It is how chapter 0's micrograd does it.
 
 
 # %%
@@ -176,7 +179,8 @@ class ByHand:
 
 # %% [markdown]
 # In the second, the class watches assignments. What is a parameter, or a module of its own kind, goes into a dict; the
-# rest stays ordinary. `__getattr__` is what Python calls when a name is not found in the usual places.
+# rest stays ordinary. `__getattr__` is what Python calls when a name is not found in the usual places. The dict itself
+# is stored past all that, with Python's plain `object.__setattr__`: the class's own would already ask for it.
 
 
 # %%
@@ -198,7 +202,7 @@ class ByAssignment:
 
 # %% [markdown]
 # In the third, nothing is watched. Whoever asks for the parameters searches everything that the object holds, lists and
-# dicts included. Several libraries work that way.
+# dicts included. The library tinygrad works that way.
 
 
 # %%
@@ -259,9 +263,9 @@ def probe(base):
 
 
 # %% [markdown]
-# Take a sheet of paper and draw the grid: five rows, four columns (by hand, by assignment, by search, `nn.Module`). Fill
-# in all twenty fields. The teacher, by the way, is in a list on purpose: it must not be trained. Then put two of your
-# twenty on record.
+# Take a sheet of paper and draw the grid: five rows, four columns (by hand, by assignment, by search, `nn.Module`).
+# Fill in all twenty fields. The teacher, by the way, is in a list on purpose: it must not be trained. Then put two of
+# your twenty on record.
 
 # %%
 predict("ch01-grid-late")
@@ -288,7 +292,7 @@ designs = {"by hand": ByHand, "by assignment": ByAssignment, "by search": BySear
 grid(designs)
 
 # %% [markdown]
-# No column is perfect, and each fault is somebody's bug report:
+# No column is perfect:
 #
 # - **By hand** sees the list, because its author did. It never hears of the late layer. What is typed must be retyped.
 # - **By assignment** follows every change of an attribute, and is blind to lists. It counts the layer with two names
@@ -313,9 +317,10 @@ questions = [line.strip() for line in source.splitlines() if line.strip().starts
 print("\n".join(questions[:5]))
 
 # %% [markdown]
-# They are asked in this order, and the first yes wins. Nobody asks whether a value *looks like* a parameter: the test is
-# `isinstance`. Reading is one thing, watching is better. The helper below runs an action and prints the lines of a
+# They are asked in this order, and the first yes wins. Nobody asks whether a value *looks like* a parameter: the test
+# is `isinstance`. Reading is one thing, watching is better. The helper below runs an action and prints the lines of a
 # function that really ran, in order (questions, errors and the storing itself; the rest is left out for brevity).
+# You need not know how it listens (`sys.settrace` is what debuggers use), only what it prints.
 
 # %%
 STEPS = ("if ", "elif ", "raise ", "return ", "remove_from(", "self.", "super()", "modules[")
@@ -330,16 +335,17 @@ def walk(function, action):
                 ran.append(frame.f_lineno)
             return look
 
+    end = []
     sys.settrace(look)
     try:
         action()
     except Exception as error:
-        print(type(error).__name__, "|", error)
+        end = [f"{type(error).__name__} | {error}"]
     finally:
         sys.settrace(None)
     lines, first = inspect.getsourcelines(function)
     path = (lines[number - first].strip() for number in dict.fromkeys(ran))
-    print(*(line for line in path if line.startswith(STEPS)), sep="\n")
+    print(*(line for line in path if line.startswith(STEPS)), *end, sep="\n")
 
 
 # %% [markdown]
@@ -360,8 +366,8 @@ print("t" in vars(layer), list(layer._buffers))
 
 # %% [markdown]
 # Five times no, and Python's own `__setattr__` stores it in `__dict__`. A tensor never becomes a buffer by itself:
-# somebody has to ask, with `register_buffer` or `nn.Buffer`. Now the same kind of value, a plain tensor, under a name that
-# is taken by a parameter. Decide first.
+# somebody has to ask, with `register_buffer` or `nn.Buffer`. Now the same kind of value, a plain tensor, under a name
+# that is taken by a parameter. Decide first.
 
 # %%
 predict("ch01-tensor-over-parameter")
@@ -384,7 +390,7 @@ print(layer._parameters, "w" in vars(layer))
 
 # %% [markdown]
 # The third kind of name is a buffer's. A plain tensor under it is just what a running statistic needs, so it is let in.
-# Look at the last question of the walk: this time it is the part after `or` that says yes.
+# Look at the fifth question of the walk: this time the part after `or` says yes. What follows it checks the value.
 
 # %%
 layer.register_buffer("mean", torch.zeros(1))
@@ -398,13 +404,14 @@ print(layer._buffers)
 # |---|---|---|---|---|
 # | `nn.Parameter` | `_parameters` | `_parameters` | `_parameters` | `_parameters` |
 # | `nn.Module` | `_modules` | `TypeError` | `_modules` | `_modules` |
-# | `nn.Buffer` | `_buffers` | `TypeError` | `TypeError` | `_buffers` |
+# | `nn.Buffer` | fresh: `_buffers`, plain: `KeyError` | `TypeError` | `TypeError` | `_buffers` |
 # | plain tensor | `__dict__` | `TypeError` | `TypeError` | `_buffers` |
 # | `None` | `__dict__` | empty slot | empty slot | empty slot |
 # | anything else | `__dict__` | `TypeError` | `TypeError` | `TypeError` |
 #
-# Two corners are not symmetrical: a parameter may replace a child, a child may not replace a parameter. You can read
-# from the order of the five questions why. Check both with the module at hand.
+# The table is not symmetrical: a parameter may replace a child, a child may not replace a parameter. You can read from
+# the order of the five questions why. Check both with a fresh module. (The `KeyError` is the subject of a section
+# below.)
 
 # %%
 corner = nn.Module()
@@ -427,8 +434,8 @@ ModuleStructure()
 # %% [markdown]
 # ### The four lines again
 #
-# Now the opening. `self.__dict__.get("_parameters")` gives `None` when `__init__` has not run, and every branch that wants
-# to store looks at that first. A plain tensor wants nothing from the registries. Watch it pass.
+# Now the opening. `self.__dict__.get("_parameters")` gives `None` when `__init__` has not run, and every branch that
+# wants to store looks at that first. A plain tensor wants nothing from the registries. Watch it pass.
 
 # %%
 shell = nn.Module.__new__(nn.Module)  # an object of the class whose __init__ never ran
@@ -436,8 +443,8 @@ walk(nn.Module.__setattr__, lambda: setattr(shell, "thing", torch.ones(1)))
 print(vars(shell))
 
 # %% [markdown]
-# So the rule is: `super().__init__()` before the first registration. It is not true, by the way, that every module needs
-# an `__init__`. One without state needs only `forward`, and one that is never called does not need that either.
+# So the rule is: `super().__init__()` before the first registration. It is not true, by the way, that every module
+# needs an `__init__`. One without state needs only `forward`, and one that is never called does not need that either.
 
 
 # %%
@@ -464,8 +471,8 @@ print("\n".join(line.strip() for line in source.splitlines() if " name" in line 
 
 # %% [markdown]
 # `hasattr(self, name)` is asked after the other homes were cleared, so that only names of the class itself are left:
-# `forward`, `train`, `type` and the like. For a buffer nothing is cleared. Look at the one line
-# that is not refused: assigning a *module* checks no name at all.
+# `forward`, `train`, `type` and the like. For a buffer nothing is cleared, so that a plain attribute stands in its way
+# too. Compare the two lines over `plain`, and then look at the last: assigning a *module* checks no name at all.
 
 
 # %%
@@ -524,7 +531,7 @@ for base in (ThreeBranches, nn.Module):
 
 # %% [markdown]
 # Two tensors share one name. Python finds the one in `__dict__` first, the file gets the other, and no error is ever
-# raised. The same happens to an empty slot that is filled later: the `None` in `__dict__` hides the module. Look.
+# raised. The same happens to a `None` that is replaced later: it stays in `__dict__` and hides the module. Look.
 
 # %%
 for base in (ThreeBranches, nn.Module):
@@ -547,7 +554,7 @@ def route(module, name, value):
     homes = vars(module)
     parameters, children, buffers = (homes.get(key) for key in ("_parameters", "_modules", "_buffers"))
     ready = parameters is not None
-    refused = "." in name or hasattr(type(module), name)
+    refused = not name or "." in name or hasattr(type(module), name)
     if isinstance(value, (nn.Parameter, nn.Module, nn.Buffer)) and not ready:
         raise AttributeError(f"{name} is assigned before Module.__init__")
     if isinstance(value, nn.Parameter):
@@ -646,8 +653,8 @@ except AttributeError as error:
 # If torch denies an attribute that you can see in the class, look inside the property. To find the culprit, call its
 # function by hand: `Featured.feature.fget(Featured())` names the right one.
 #
-# Deleting completes the set. `del module.name` calls `__delattr__`, which looks for the home that holds the name. Look at
-# the last lines: why does a plain attribute come last?
+# Deleting completes the set. `del module.name` calls `__delattr__`, which looks for the home that holds the name. Look
+# at the last lines: what is in no registry is left to Python, and a name that nobody has ends in its `AttributeError`.
 
 # %%
 print(inspect.getsource(nn.Module.__delattr__))
@@ -698,9 +705,9 @@ print(list(around.named_parameters()))
 # %% [markdown]
 # ## One walk, every answer
 #
-# Registration pays off here: with everything in three dicts per module, each question about the whole model is one walk.
-# Programmers call the pattern a composite: a whole is asked in the same way as a part. The walk is `named_modules`.
-# Read its last lines: what does it do before the children, and what is `memo` for?
+# Registration pays off here: with everything in three dicts per module, each question about the whole model is one
+# walk. Programmers call the pattern a composite: a whole is asked in the same way as a part. The walk is
+# `named_modules`. Read its last lines: what does it do before the children, and what is `memo` for?
 
 # %%
 source = inspect.getsource(nn.Module.named_modules).splitlines()
@@ -762,8 +769,8 @@ print(len(list(secret.parameters())), len(list(nn.Sequential(secret).parameters(
 # %% [markdown]
 # ## The flag that travels
 #
-# `train()` and `eval()` are such a walk, too: they set `training` on the module and on every registered child. It happens
-# once. What comes later brings a flag of its own, and what lies in a list is not reached.
+# `train()` and `eval()` are such a walk, too: they set `training` on the module and on every registered child. It
+# happens once. What comes later brings a flag of its own, and what lies in a list is not reached.
 
 # %%
 net.hidden = [leaf(4)]
@@ -782,8 +789,8 @@ print({path: module.training for path, module in net.named_modules()}, "| list:"
 predict("ch01-shared-keys")
 
 # %% [markdown]
-# A small model again: a block under two names, a buffer to be saved, and one that is not. Look at the order of the keys,
-# at the shared block, and at what is missing.
+# A small model again: a block under two names, a buffer to be saved, and two that are not. Look at the order of the
+# keys, at the shared block, and at what is missing.
 
 # %%
 net = nn.Module()
@@ -791,16 +798,18 @@ net.block = leaf(1)
 net.same = net.block
 net.register_buffer("steps", torch.tensor(7))
 net.register_buffer("mask", torch.ones(2), persistent=False)
+net.table = nn.Buffer(torch.ones(2), persistent=False)
 net.scale = nn.Parameter(torch.tensor([2.0]))
 state = net.state_dict()
 print(list(state))
 
 # %% [markdown]
-# Per module: parameters, then buffers, then children, and the shared block under both of its paths, because a file must
-# be readable by a model that does not share. `mask` was registered with `persistent=False`, which is noted in the set that
-# you saw at the beginning. Empty slots do not appear.
+# Per module: parameters, then buffers, then children. Two differences show. The shared block stands under both of its
+# paths, because a file must be readable by a model that does not share. And buffers are in it, except `mask` and
+# `table`: they came with `persistent=False`, which is noted in the set that you saw at the beginning. (An `nn.Buffer`
+# carries this flag as an attribute, and `__setattr__` passes it on.) Empty slots do not appear.
 #
-# The second difference: the tensors are detached, they carry no gradient. They are not copies, though. Change the
+# The third difference: the tensors are detached, they carry no gradient. They are not copies, though. Change the
 # parameter in place, and look at the dict that was taken before.
 
 # %%
@@ -850,10 +859,10 @@ class MiniModule:
             self._move(name, value, children)
         elif children is not None and name in children:
             self._fill(name, value, children, ())
-        elif buffers is not None and name in buffers:
-            self._fill(name, value, buffers, torch.Tensor)
         elif isinstance(value, nn.Buffer):
             self.register_buffer(name, value, value.persistent)
+        elif buffers is not None and name in buffers:
+            self._fill(name, value, buffers, torch.Tensor)
         else:
             object.__setattr__(self, name, value)
 
@@ -978,8 +987,8 @@ check("mini_module", MiniModule)
 # %% [markdown]
 # ### Your design in the grid
 #
-# The grid of the beginning has room for a fifth column: yours. While your class is unfinished, the cell says so and goes
-# on. Look at which of torch's fields yours reproduces.
+# The grid of the beginning has room for a fifth column: yours. Here it stands beside two of the others. While your
+# class is unfinished, the cell says so and goes on. Look at which of torch's fields yours reproduces.
 
 # %%
 try:

@@ -18,7 +18,7 @@
 # shared or forgotten. You then write the walk behind `named_parameters()`, count a model without counting a tied
 # weight twice, and build a linear layer that torch cannot tell from its own.
 #
-# Plan for about two hours: one of reading and predicting, the other for three exercises.
+# Plan for about two and a half hours: one and a half of reading and predicting, one for three exercises.
 #
 # The first cell loads what you need. Run it now.
 
@@ -61,9 +61,9 @@ print("requires a gradient:", model.weight.requires_grad)
 print("in the file:", list(model.state_dict()))
 
 # %% [markdown]
-# The one odd sign is the gradient: it should be -8 in every step, and it grows by -8, as if `zero_grad()` did nothing
-# either. Near the end of this chapter you will read off the cause in one line. First, three questions on what came
-# before. Answer from memory; a wrong guess costs nothing.
+# The one odd sign is the gradient. That of (w - 6)² is 2 · (2 - 6) = -8, in every step, as the weight stands still. Yet
+# -8 is added each time, as if `zero_grad()` did nothing either. Near the end of this chapter you will read off the
+# cause in one line. First, three questions on what came before. Answer from memory; a wrong guess costs nothing.
 
 # %%
 recall("ch02")
@@ -113,8 +113,8 @@ ParameterOrTensor()
 
 # %% [markdown]
 # Autograd is the one who does not ask. It looks at `requires_grad` and at nothing else, so an unregistered tensor can
-# have a gradient, and can even be trained when you hand it over by name. Look at both gradients, then at the tensor
-# after the step.
+# have a gradient, and can even be trained when you hand it to the optimizer yourself. Look at both gradients, then at
+# the tensor after the step.
 
 # %%
 weight = nn.Parameter(torch.ones(2))
@@ -126,8 +126,8 @@ print("plain after a step:", plain.tolist())
 
 # %% [markdown]
 # So keep two questions apart. **Who gets a gradient?** Whatever has `requires_grad=True` and takes part in the
-# computation. **Who is found?** Whatever is registered. Being trained needs both, and an optimizer that was given the
-# tensor.
+# computation. **Who is found?** Whatever is registered. To be trained, a tensor needs a gradient and an optimizer that
+# was given it; being found is the usual way to be given.
 #
 # ### Who registers whom
 #
@@ -228,7 +228,8 @@ except RuntimeError as error:
 
 # %% [markdown]
 # A parameter uses the memory of the tensor it is made from, and forgets that tensor's history: it is always a beginning
-# (a *leaf*, in autograd's words). Look at the shared number, and at what is left of the multiplication.
+# (a *leaf*, in autograd's words). `grad_fn` is where a tensor keeps the operation that made it. Look at the shared
+# number, and at what is left of the multiplication.
 
 # %%
 numbers = torch.zeros(2)
@@ -372,8 +373,7 @@ except RuntimeError as error:
 # ### register_parameter by hand
 #
 # `self.w = nn.Parameter(...)` calls it for you. You need it yourself for empty slots and for names that are computed.
-# Look at the two names that come out of the loop, and check the numbers: times 1, then times 2. Both matrices are (2,
-# 2), so a row of two stays a row of two.
+# Look at the two names that come out of the loop, and check the numbers: a row of two ones, times 1, then times 2.
 
 
 # %%
@@ -400,7 +400,9 @@ for number, line in enumerate(source):
         print(line.strip().split("(")[0], "|", source[number - 1].strip())
 
 # %% [markdown]
-# A dot is refused because names are joined by dots into paths. That is the next subject.
+# The one that asks `isinstance`: the product was no parameter. But nobody put the question, for with that type
+# `__setattr__` never calls `register_parameter`. And a dot is refused because names are joined by dots into paths. That
+# is the next subject.
 #
 # ## The walk
 #
@@ -493,28 +495,16 @@ print("no memory:       ", [name for name, _ in tied.named_parameters(remove_dup
 # %% [markdown]
 # The walk remembers which objects it met and lists each once, in the first place. What counts is the object, not its
 # numbers: two fresh layers with equal values are two parameters, and so are two parameters made from the same memory.
-# Here is torch's own walk. Find the memory, the two reasons for `continue`, and the dot that appears only after a path.
+# Here is torch's own walk once more, this time from its first line. Find the memory, what `remove_duplicate` switches
+# off, and the dot that appears only after a path.
 
 # %%
 source = inspect.getsource(nn.Module._named_members).splitlines()
 print("\n".join(source[source.index("        memo = set()") :]))
 
 # %% [markdown]
-# Note that it asks `named_modules()` for the modules and reads their registries. A child that overrides `parameters()`
-# or `named_parameters()` is never asked. Look at what the parent lists of a child that claims to have nothing.
-
-
-# %%
-class Silent(nn.Linear):
-    def named_parameters(self, *args, **kwargs):
-        return iter(())
-
-
-parent = nn.Sequential(Silent(1, 1))
-print("the child says", list(parent[0].named_parameters()))
-print("the parent lists", [name for name, _ in parent.named_parameters()])
-
-# %% [markdown]
+# As you saw in chapter 1, it reads the registries of all modules and never calls a child's own `named_parameters()`.
+#
 # What breaks a tie? Everything that puts a new object into one of the two places. A copy and a conversion on the same
 # device keep it; a move to `meta` makes new parameters. Look at the one `False`.
 
@@ -606,7 +596,8 @@ print("addresses:", huge.weight.data_ptr(), huge.bias.data_ptr())
 
 # %% [markdown]
 # Nothing can be copied out of it. To use it, either ask for empty memory with `to_empty` and fill it, or load a file
-# in a special way that you will meet below. Look at what a plain move says.
+# in a special way that you will meet below. A layer fills itself in `reset_parameters`: here with two numbers between
+# -1/√2 and 1/√2, by a rule of this chapter's last section. Look at what a plain move says.
 
 # %%
 with torch.device("meta"):
@@ -721,7 +712,8 @@ print("scale:", trained.scale.tolist(), "and after reload:", fresh.scale.tolist(
 predict("ch02-assign")
 
 # %% [markdown]
-# First both ways on the tied model; look at the tie and at the number of parameters. Then the model without memory.
+# First both ways on the tied model; look at the tie and at the number of parameters. Then a model without memory gets
+# the numbers of `linear`, which you filled with 7 above.
 
 # %%
 tied = Tied()
@@ -770,8 +762,8 @@ model.weight = nn.Parameter(torch.tensor([[2.0]]))
 print("after replacing:", held is model.weight)
 
 # %% [markdown]
-# The optimizer steps a weight that no model uses any more, and clears *its* gradient, which is why the other one
-# grew. `held is model.weight` is the test to remember. The cure for the first page is to copy the 2 into the
+# The optimizer is left with a weight that no model uses any more, and clears *its* gradient, which is why the other
+# one grew. `held is model.weight` is the test to remember. The cure for the first page is to copy the 2 into the
 # parameter that is there, or to build the optimizer last. For a layer that is added late there is `add_param_group`.
 # Look at the counts.
 
@@ -882,7 +874,7 @@ source = inspect.getsource(nn.Linear.reset_parameters).splitlines()
 print("\n".join(line.strip() for line in source if "init." in line or "bound" in line))
 
 # %% [markdown]
-# `kaiming_uniform_` with `a=sqrt(5)` has a name that promises more than it does. With that argument it draws uniformly
+# `kaiming_uniform_` is named after another rule, which you will meet in a moment. With `a=sqrt(5)` it draws uniformly
 # between -1/√in and +1/√in, and so does the line for the bias. Predict whether you can get the very same numbers by
 # filling two tensors yourself.
 
@@ -919,8 +911,9 @@ print("gap below 1e-7:", (in_one_go - in_two_steps).abs().max().item() < 1e-7)
 
 # %% [markdown]
 # Why not just `torch.randn`? One output is a sum of `in` products, so its size grows with √in unless the weights
-# shrink by as much. Send the same batch through ten layers of 256 with a ReLU between, and look at the size of what
-# comes out.
+# shrink by as much. A rule of Kaiming He, whose first name is in those functions, takes normal numbers of size √(2/in)
+# (`kaiming_normal_` does so): the 2 makes up for what a ReLU cuts off. Send one batch through ten layers of 256, each
+# with a ReLU, and look at the size (the standard deviation) of what comes out.
 
 
 # %%
@@ -941,8 +934,8 @@ print(f"nn.Linear  {size_after_ten(lambda: nn.Linear(256, 256).weight):.0e}")
 print(f"He's rule  {size_after_ten(he_weight):.0e}")
 
 # %% [markdown]
-# Plain normal numbers explode. He's rule, made for ReLU, keeps the size. And `nn.Linear`'s default, whatever its name
-# says, is not He's rule: it shrinks. Know it when a deep plain stack of yours is silent at the start.
+# Plain normal numbers explode. He's rule about keeps the size. And `nn.Linear`'s default, whatever its name says, is
+# not He's rule: it shrinks. Know it when a deep plain stack of yours is silent at the start.
 #
 # Now write the layer. Fill in place and under `no_grad`, so that the parameters stay the objects that others may hold.
 

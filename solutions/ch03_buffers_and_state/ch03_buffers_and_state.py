@@ -683,7 +683,8 @@ print(len(target.load_state_dict(wrong, strict=False).missing_keys), "missing")
 # ## What a training run consists of
 #
 # To go on as if nothing had happened, a file needs everything that the next step reads. Model and optimizer come to
-# mind first. Look at what AdamW remembers for one parameter, and what a schedule counts.
+# mind first. Look at what AdamW remembers for one parameter, and what a schedule counts: `StepLR`, which multiplies the
+# learning rate by 0.1 after every `step_size` epochs.
 
 # %%
 model = nn.Linear(1, 1)
@@ -709,8 +710,9 @@ print("epochs counted:", scheduler.state_dict()["last_epoch"])
 predict("ch03-random-state")
 
 # %% [markdown]
-# The state is saved, the next number noted, and the file opened in what stands for a new process. Look at which of the
-# two numbers equals the noted one.
+# `torch.get_rng_state()` gives the CPU generator's state as a tensor, and `torch.set_rng_state` takes one. The state is
+# saved, the next number noted, and the file opened in what stands for a new process. Look at which of the two numbers
+# equals the noted one.
 
 # %%
 torch.manual_seed(0)
@@ -724,7 +726,9 @@ print("after set_rng_state:", torch.equal(torch.rand(1), wanted))
 
 # %% [markdown]
 # Loading hands you the state; handing it back is your part. Python's `random` has `getstate` and `setstate`, and its
-# state passes `torch.load` as it is. On a GPU there is one state a device; without one the list is simply empty.
+# state passes `torch.load` as it is. On GPUs there is one state a device: `torch.cuda.get_rng_state_all()` lists them and
+# `torch.cuda.set_rng_state_all` takes such a list; `torch.cuda.device_count()` says how many there are, and with none the
+# list is simply empty.
 
 # %%
 state = round_trip(random.getstate())

@@ -108,7 +108,7 @@ y = double(torch.tensor([[3.0]]))
 # %% [markdown]
 # `args` is always a tuple, the positional arguments of the call; here it has one. Note what you did not need: the source
 # of `nn.Linear`, or a subclass. `register_forward_hook` put the function into one of the tables that you counted in
-# chapter 1. Look at it.
+# chapter 1, `_forward_hooks`. Look at it.
 
 # %%
 print("hooks on the layer:", len(double._forward_hooks))
@@ -119,7 +119,7 @@ print("after remove():    ", len(double._forward_hooks))
 # ### One function a path
 #
 # You will rarely want one layer. A hook is not told its path, only the module, so the natural next step is a loop over
-# `named_modules()`. The next cell is written as many people write it first. Predict what it prints.
+# `named_children()`, which gives both. The next cell is written as many people write it first. Predict what it prints.
 
 # %%
 predict("ch04-loop")
@@ -170,8 +170,8 @@ print(shapes)
 predict("ch04-handle")
 
 # %% [markdown]
-# The layer is an `nn.Identity`, which returns its input, so that nothing distracts from the hooks. Look at the list
-# after each of the three calls.
+# The layer is an `nn.Identity`, which returns its input, so that nothing distracts from the hooks. It is called once
+# before `del` and once after it. Look at how much the list holds then.
 
 # %%
 layer, heard = nn.Identity(), []
@@ -182,9 +182,10 @@ layer(0)
 print("after del handle:", heard)
 
 # %% [markdown]
-# The hook lives in the module's table, and the handle holds only a weak reference to that table. Losing the handle loses
-# the means to remove it. Here is the part of torch's own class that matters. What does `remove` do when it is called a
-# second time, and what is `__exit__` there for?
+# The hook lives in the module's table. The handle only knows its number there, and the table by a weak reference, which
+# is one that keeps nothing alive. Losing the handle loses the means to remove the hook. Here is the part of torch's own
+# class that matters. (The extra dicts hold a hook's options, which come later.) What does `remove` do when it is called
+# a second time, and what is `__exit__` there for?
 
 # %%
 from torch.utils.hooks import RemovableHandle
@@ -193,15 +194,24 @@ print(inspect.getsource(RemovableHandle.remove))
 print(inspect.getsource(RemovableHandle.__exit__))
 
 # %% [markdown]
-# So a handle is a context manager: `with` removes the hook at the end of the block. A hook may also remove itself, which
-# makes it fire once. Look at the list after both.
+# A second `remove` finds no such number and does nothing. And a handle is a context manager: `with` removes the hook at
+# the end of the block. A hook may also remove itself, which makes it fire once. The layer is called twice in either case;
+# look at how often each hook was heard.
 
 # %%
 layer, heard = nn.Identity(), []
 with layer.register_forward_hook(lambda module, args, output: heard.append("inside the block")):
     layer(0)
 layer(0)
-once = [layer.register_forward_hook(lambda module, args, output: once.pop().remove())]
+
+
+def only_once(module, args, output):
+    heard.append("once")
+    handle.remove()
+
+
+handle = layer.register_forward_hook(only_once)
+layer(0)
 layer(0)
 print(heard, "| hooks left:", len(layer._forward_hooks))
 
@@ -318,8 +328,8 @@ print(kept)
 # wrote into that memory. `clone()` alone would not do either: a clone belongs to the graph, and your dict would keep
 # the graph of the whole forward pass alive. You want both.
 #
-# The second fault is that not every output is a tensor. Look at what an LSTM returns, and what the usual hook makes of
-# it.
+# The second fault is that not every output is a tensor. An LSTM reads a sequence; all that matters here is what it
+# returns. Look at that, and at what the usual hook makes of it.
 
 # %%
 lstm = nn.LSTM(4, 4)
@@ -376,7 +386,8 @@ print(list(outputs), "| the root's output is the last layer's:", torch.equal(out
 # "A hook on every module sees everything" is nearly true. Hooks see modules that are **called**. They do not see
 # `torch.tanh(x)` in a forward: that is a function. And they do not see a module whose weights somebody reads without
 # calling it. The best-known case sits in every transformer. You may read the advice to register on *leaves*, modules
-# without children, because that is where the work is done. Look at the leaves of attention, and at who fires.
+# without children, because that is where the work is done. Look at the leaves of `nn.MultiheadAttention`, and at who
+# fires.
 
 # %%
 attention = nn.MultiheadAttention(8, 2, batch_first=True)
@@ -394,8 +405,9 @@ print("fired:", fired)
 #
 # ### What hooks change by being there
 #
-# The second blind spot is a shortcut. In eval mode without gradients, `nn.TransformerEncoderLayer` may hand all of its
-# work to a single fused function and call none of its children. Is a hook on a child then silent? Predict.
+# The second blind spot is a shortcut. An `nn.TransformerEncoderLayer` holds attention, two linear layers and two norms.
+# In eval mode without gradients it may hand all of its work to a single fused function and call none of these children.
+# Is a hook on a child then silent? Predict.
 
 # %%
 predict("ch04-fast-path")
@@ -425,7 +437,8 @@ with torch.no_grad():
 # %% [markdown]
 # With the hook, the layer took the long way: it looks for hooks and gives up the shortcut when it finds one. So the hook
 # did not miss anything, but it changed how the model ran, and how fast. And without a hook, a child that you had replaced
-# by one of your own was ignored without a word. Here are the lines in which torch looks for hooks.
+# by one of your own was ignored without a word. Here are the lines in which torch looks for hooks. The text in quotes is
+# its reason not to take the shortcut; where it finds no reason, it takes it.
 
 # %%
 source = inspect.getsource(nn.TransformerEncoderLayer.forward).splitlines()
@@ -433,7 +446,7 @@ place = next(number for number, line in enumerate(source) if "_forward_hooks" in
 print("\n".join(line[8:] for line in source[place - 1 : place + 6]))
 
 # %% [markdown]
-# Only the hooks of these modules are counted. The switch for the shortcut itself is
+# Only hooks on the layer itself and on what is in it are counted. The switch for the shortcut itself is
 # `torch.backends.mha.set_fastpath_enabled(False)`; it belongs in a `try` with its counterpart in a `finally`, because it
 # holds for the whole process.
 #
@@ -520,6 +533,7 @@ def triple(module, args, output):
 
 
 x = torch.tensor([[5.0]])
+double.weight.grad = None
 with double.register_forward_hook(triple):
     y = double(x)
 y.sum().backward()
@@ -529,8 +543,8 @@ print("without:      ", double(x).item())
 # %% [markdown]
 # ### Before forward
 #
-# A **forward pre-hook** gets `(module, args)` before forward runs, and may return new arguments. It should return a
-# tuple; torch wraps anything else into one. Predict what that does to a list.
+# A **forward pre-hook**, registered with `register_forward_pre_hook`, gets `(module, args)` before forward runs, and may
+# return new arguments. It should return a tuple; torch wraps anything else into one. Predict what that does to a list.
 
 # %%
 predict("ch04-pre-hook")
@@ -650,8 +664,9 @@ except ValueError as error:
 #
 # ### Global hooks
 #
-# A hook for every module of every model in the process is registered in `torch.nn.modules.module`. It runs before the
-# module's own hooks, also before those with `prepend`. Look at the order.
+# A hook for every module of every model in the process is registered by a function of `torch.nn.modules.module`, here
+# `register_module_forward_hook`. It runs before the module's own hooks, also before those with `prepend`. Look at the
+# order.
 
 # %%
 from torch.nn.modules.module import register_module_forward_hook
@@ -680,8 +695,8 @@ torch.backends.mha.set_fastpath_enabled(True)
 
 # %% [markdown]
 # There are global hooks for registration, too: they fire when a parameter, a buffer or a module enters one of the three
-# registries. With one of them you can watch a constructor at work. Look at the order in which a small model is put
-# together.
+# registries. With `register_module_parameter_registration_hook` and `register_module_module_registration_hook` you can
+# watch a constructor at work. Look at the order in which a small model is put together.
 
 # %%
 from torch.nn.modules.module import (
@@ -702,8 +717,8 @@ print(log)
 # ### Hooks around a file
 #
 # In chapter 3 you saw that the keys of a `state_dict()` are an interface: rename an attribute, and old files no longer
-# fit. A load pre-hook mends that. It is given the dict before the module looks into it, and may rename a key there. Look
-# at what loading an old file says.
+# fit. A hook of `register_load_state_dict_pre_hook` mends that. It is given the dict before the module looks into it, and
+# may rename a key there. Look at what an `nn.LayerNorm` says when it loads an old file.
 
 
 # %%
@@ -773,7 +788,7 @@ predict("ch04-backward-order")
 
 # %% [markdown]
 # The same model twice: with data that need no gradient, and with an input that asks for one. Look at where the root
-# stands in the second line and in the third.
+# stands among the backward hooks, in the first line and in the second.
 
 # %%
 net = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 3))
@@ -891,7 +906,7 @@ except RuntimeError as error:
 #
 # Back to the first page. Many texts give a detector: a full backward hook on every module that prints the module's name
 # when `grad_output` contains a nan. Take four modules that you can follow by hand. The first layer gives 0 and 2;
-# they are squared, the root is taken, and the last layer adds up.
+# they are squared, the square root is taken, and the last layer adds up.
 
 
 # %%
@@ -911,7 +926,7 @@ data = torch.tensor([[1.0, 2.0]])
 print(net(data))
 
 # %% [markdown]
-# Forward: 0 and 2, then 0 and 4, then 0 and 2, then 2. Nothing is wrong. The derivative of a root at zero is infinite.
+# Forward: 0 and 2, then 0 and 4, then 0 and 2, then 2. Nothing is wrong. The derivative of a square root at zero is infinite.
 # Predict whom the detector will print.
 
 # %%
@@ -940,9 +955,9 @@ with warnings.catch_warnings():
     net(data).sum().backward()
 
 # %% [markdown]
-# Ones arrive at the root, and an infinity leaves: 1 / (2 · √0). The square multiplies it by 2 · 0, and infinity times zero
-# is nan. The detector prints the first layer, to which the nan was handed: the only one of the four that did nothing but
-# receive. In a deep model it prints every layer below the culprit.
+# Ones arrive at the square root, and an infinity leaves: 1 / (2 · √0). The square multiplies it by 2 · 0, and infinity
+# times zero is nan. The detector prints the first layer, to which the nan was handed: the only one of the four that did
+# nothing but receive. In a deep model it prints every layer below the culprit.
 #
 # The guilty module is the one at which something **finite arrives and something not finite leaves**. Infinite counts: with
 # nan alone you would have accused the square. And three guilty parties escape even this rule:
@@ -967,7 +982,7 @@ with warnings.catch_warnings(), torch.autograd.set_detect_anomaly(True):
         print("RuntimeError |", error)
 
 # %% [markdown]
-# The multiplication of the square, not the root: this tool looks for nan, and the root made an infinity. It is slow, and
+# The multiplication of the square, not the square root: this tool looks for nan, and an infinity was made. It is slow, and
 # it points at a line of forward, which is often all you need; now you know to look one step further up.
 #
 # Your own detector can be better than both. To leave no trace it may ask a copy: you know from chapter 3 what a
@@ -1040,8 +1055,8 @@ except NotImplementedError:
 
 # %% [markdown]
 # It is `length`, in backward, and not `embed`, which holds the nan. Two rows that are equal have a distance of zero, and
-# the root has no slope there. A tiny number inside the root, before it is taken, keeps the slope finite. Would the same
-# number outside the root help?
+# the square root has no finite slope there. A tiny number added before the root is taken keeps the slope finite. Would
+# the same number, added afterwards, help?
 #
 # ## Quiz
 #

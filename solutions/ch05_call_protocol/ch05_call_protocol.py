@@ -17,7 +17,7 @@
 # by name. In this chapter you read it, see what it does in which order, find out what really is lost when somebody
 # goes round it, and then write it yourself.
 #
-# Plan for about two hours: half of it for reading and predicting, the rest for two exercises.
+# Plan for a little more than two hours: one for reading and predicting, the rest for two exercises.
 #
 # The first cell loads what you need. Run it now.
 
@@ -38,8 +38,8 @@ from simulations import CallOrForward
 # %% [markdown]
 # ## A bug that goes away when you look
 #
-# Somebody pruned a layer: the second of its two weights is masked away, with torch's own tool. Look at what the tool
-# has made of `weight`, and at the ones that are in it for now.
+# Somebody pruned a layer: its two weights were set to one (`nn.init.ones_`), and the second is masked away with torch's
+# own tool, `prune.custom_from_mask`. Look at what the tool has made of `weight`, and at the ones that are in it for now.
 
 # %%
 layer = nn.Linear(2, 1, bias=False)
@@ -86,7 +86,8 @@ print(inspect.getsource(nn.Module._wrapped_call_impl))
 
 # %% [markdown]
 # Two ways: a compiled implementation, if there is one, which the last section comes back to, or `_call_impl`. Look at
-# the beginning of that one. What does it ask, and what does it do when the answer is no?
+# the beginning of that one, past its first line, which is for the tracing of chapter 8. What does it ask, and what does
+# it do when the answer is no?
 
 # %%
 source = inspect.getsource(nn.Module._call_impl).splitlines()
@@ -94,11 +95,13 @@ first_return = next(number for number, line in enumerate(source) if "return" in 
 print("\n".join(line[4:] for line in source[: first_return + 1]))
 
 # %% [markdown]
-# That is the **fast path**: eight tables of hooks, four of the module's own and four that hold for all modules. If
-# all eight are empty, the call is `forward` and nothing else. No preparation, no bookkeeping, nothing for autograd.
+# That is the **fast path** of every module (the shortcut of chapter 4 belonged to one class): eight tables of hooks, four
+# of the module's own and four that hold for all modules. If all eight are empty, the call is `forward` and nothing else.
+# No preparation, no bookkeeping, nothing for autograd.
 #
 # The question itself costs a little, and the long way a little more. The cell times a layer that does nothing, and
-# prints only which is faster than which, because the times are those of your machine.
+# prints only which is faster than which, because the times are those of your machine. (If it says False, something else
+# kept the machine busy: run it again.)
 
 
 # %%
@@ -135,9 +138,9 @@ print(layer(1))
 
 # %% [markdown]
 # Python looks for `__call__` on the class and never asks the instance. `self.forward` is an ordinary attribute, and
-# there the instance comes first. Some libraries use that: Accelerate puts a `forward` of its own on your layer. It
-# also means that `type(layer).forward(layer, x)` is not the same as `layer.forward(x)`. Look for the name in
-# `vars(layer)`; deleting it brings the class's own back.
+# there the instance comes first. Some libraries use that: Accelerate, which spreads large models over devices, puts a
+# `forward` of its own on your layer. It also means that `type(layer).forward(layer, x)` is not the same as
+# `layer.forward(x)`. Look for the name in `vars(layer)`; deleting it brings the class's own back.
 
 # %%
 print("forward" in vars(layer))
@@ -183,8 +186,8 @@ except NotImplementedError as error:
     print("NotImplementedError |", error)
 
 # %% [markdown]
-# Hooks are dead, `shortcut.compile()` would be ignored without a word, and `torch.fx` finds no `forward` to trace.
-# Only the answer is right, which is why it goes unnoticed.
+# Hooks are dead, and so is whatever else goes through the call or looks for a `forward`: `shortcut.compile()`, from the
+# end of this chapter, would be ignored without a word. Only the answer is right, which is why it goes unnoticed.
 #
 # ## The order of a call
 #
@@ -210,7 +213,8 @@ def noting(name):
 
 # %% [markdown]
 # The cell below registers four hooks, in an unhelpful order: the own hook first, then the own pre-hook, the global
-# ones last. Predict in which order the five notes appear.
+# ones last (`register_module_forward_pre_hook` is the twin of the global hook of chapter 4). Predict in which order the
+# five notes appear.
 
 # %%
 predict("ch05-order")
@@ -383,7 +387,9 @@ print(zeroing(torch.tensor(3.0)), "| true?", bool(torch.tensor(0.0)))
 
 # %% [markdown]
 # Who was registered with which option is not stored with the hook. It stands in tables of its own, beside those that
-# you know, under the same number. Look at the names, then at one entry.
+# you know, under the same number: `_forward_pre_hooks_with_kwargs` beside `_forward_pre_hooks`, and for hooks
+# `_forward_hooks_with_kwargs` and `_forward_hooks_always_called`. Look at the names; the last line asks whether the
+# numbers in two of them agree.
 
 # %%
 print([name for name in vars(affine) if name.startswith("_forward")])
@@ -445,7 +451,8 @@ except ValueError as error:
 #
 # Two limits. If an always-hook raises in this second round, its error becomes a warning, so that the first error
 # stays visible. And the net catches `Exception`: when you press the stop button, the `KeyboardInterrupt` goes
-# straight through. Read it in the source. What does the last line do?
+# straight through. Read it in the source; what the two loops do for each hook is left out here. What does the last line
+# do?
 
 # %%
 rescue = source[source.index("        try:") :]
@@ -453,8 +460,8 @@ print("\n".join(line[8:] for line in rescue if line[8:12].strip() or line[12:16]
 
 # %% [markdown]
 # You have read the whole call now. Write it: for the hooks of a forward pass, the module's own with all their options,
-# and the global ones without. The module's tables have the names printed above; the global ones are in `tables`, for
-# instance `tables._global_forward_hooks`.
+# and the global ones without. The module's tables have the names printed above; the global ones are
+# `tables._global_forward_pre_hooks` and `tables._global_forward_hooks`.
 
 # %% [markdown]
 # {{card my_call}}
@@ -559,8 +566,9 @@ print("weight: parameter", "weight" in layer._parameters, "| plain attribute", "
 # before each call. Loading changed the first; `.forward` read the second, as the last call had left it. Your looking
 # was a call, and that repaired it for a while.
 #
-# The old `torch.nn.utils.weight_norm` is built the same way, and deprecated. Its successor computes the weight when
-# it is read, without a hook. Both are tripled below; look at which of the two notices under `.forward`.
+# The old `torch.nn.utils.weight_norm` is built the same way, and deprecated. It keeps a weight as a length and a
+# direction. Its successor computes the weight when it is read, without a hook. The lengths are tripled below, under the
+# name that each of the two has for them; look at which one notices under `.forward`.
 
 # %%
 with warnings.catch_warnings():
@@ -578,7 +586,8 @@ for name, layer in (("old", old), ("new", new)):
 # %% [markdown]
 # ### What libraries rely on
 #
-# "Never call forward, the libraries depend on it" is too coarse to debug with. They differ:
+# "Never call forward, the libraries depend on it" is too coarse to debug with. They differ. (FSDP2 and DDP are torch's
+# own tools for training on several devices: the first cuts the weights into shards, the second keeps a copy on each.)
 #
 # | who | what it hangs on | what `.forward(x)` does |
 # |---|---|---|
@@ -599,8 +608,8 @@ for name, layer in (("old", old), ("new", new)):
 predict("ch05-witness")
 
 # %% [markdown]
-# A `forward` put on the instance is passed on both roads. Look at what it sees, and think about what else it has to
-# know to tell one from the other.
+# Both roads lead through a `forward` that was put on the instance. Look at what it sees, and think about what else it
+# has to know to tell one road from the other.
 
 # %%
 layer = nn.Identity()
@@ -677,8 +686,9 @@ check("call_order", call_order)
 # %% [markdown]
 # ## torch.compile and hooks
 #
-# `torch.compile` turns a call into one program, hooks of the children included. It does so once, on the first call.
-# Here is a model with one layer; the backend named eager compiles nothing to machine code, so that it is quick.
+# `torch.compile` makes a model faster by turning its call into one program, hooks of the children included. It does so
+# once, on the first call. Which compiler then works on the program is the choice of a **backend**. The one named eager
+# runs it as it stands, so that you need not wait. Here is a model with one layer.
 
 
 # %%
@@ -713,15 +723,17 @@ for name, output in (("plain", plain), ("compiled", before), ("compiled, after r
     print(name, "| all sevens:", bool((output == 7).all()))
 
 # %% [markdown]
-# By default the compiled program does not watch for hooks that come or go:
+# By default the compiled program does not watch for hooks that come or go. `skip_nnmodule_hook_guards` in the
+# compiler's settings says so:
 
 # %%
 print(torch._dynamo.config.skip_nnmodule_hook_guards)
 
 # %% [markdown]
-# So register before the first call, or reset. And keep hooks in a compiled model plain: one that prints splits the
-# program in two, one that appends to a list may compile anew on every call until torch gives up. The net under errors
-# is not spread in there, either: when compiling, the call skips the part with `except`.
+# So register before the first call, or throw the programs away with `torch._dynamo.reset()`. And keep hooks in a compiled
+# model plain: one that prints splits the program in two, one that appends to a list may compile anew on every call until
+# torch gives up. The net under errors is not spread in there, either: when compiling, the call skips the part with
+# `except`.
 #
 # There are two ways to compile a module, and they differ in what you hold afterwards. Look at the type, and at the
 # keys.
@@ -736,8 +748,8 @@ print(type(in_place).__name__, list(in_place.state_dict()))
 
 # %% [markdown]
 # `torch.compile(net)` returns a wrapper around your model, and a prefix in its file. `net.compile()` stores the
-# compiled call in the slot that you met in the very first excerpt of this chapter. What does `.forward` do with that
-# slot, and what does a copy?
+# compiled call in the slot that you met in the very first excerpt of this chapter, `_compiled_call_impl`. What does
+# `.forward` do with that slot, and what does a copy?
 
 # %%
 print("set:", in_place._compiled_call_impl is not None)

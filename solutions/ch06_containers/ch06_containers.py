@@ -17,8 +17,10 @@
 # inside: where the layers land, who runs them, and what a plain list, dict or function beside them costs. You then
 # write a Sequential, a ModuleList and three activations, and train a network in which every part is yours.
 #
-# Plan for about four hours, in two sittings: the first half ends after the activations. Seven exercises, all of them
-# short. You need chapters 0 to 5, above all registration and the difference between `layer(x)` and `layer.forward(x)`.
+# Plan for a good three hours, in two sittings: the first ends after the activations. Two of them go into seven exercises,
+# all of them short. If time is, too, leave `my_tanh`, `my_module_list` and the section marked optional for later: no later
+# chapter builds on them. You need chapters 0 to 5, above all registration and the difference between `layer(x)` and
+# `layer.forward(x)`.
 #
 # The first cell loads what you need. Run it now.
 
@@ -138,11 +140,11 @@ print([name for name, _ in model.named_parameters()][:2])
 # child to child, and every dot in `layers.0.weight` is one step of that walk.
 #
 # The list made a registry of its own when it was built. The Python list that you handed in is only where the layers
-# came from. Append to both, and look at who noticed.
+# came from. Empty that one and append to the other, and look at who noticed.
 
 # %%
-source.append(nn.Linear(1, 1))
-print("after source.append:", len(model.layers))
+source.clear()
+print("after source.clear():", len(model.layers))
 model.layers.append(nn.Linear(10, 10))
 print("after model.layers.append:", len(model.layers), "| source:", len(source))
 print("is it a list?", isinstance(model.layers, list))
@@ -261,25 +263,10 @@ for name, attempt in attempts.items():
 #
 # ### Looking inside without a change
 #
-# "Intermediate values are hidden" is the other complaint. You have two remedies already: a slice, and the forward hooks of
-# chapter 4. A third is a module that prints and passes on, which needs an edit of the model, and one to remove it. Look
-# at the shapes that hooks note.
-
-# %%
-shapes = []
-
-
-def note(module, inputs, output):
-    shapes.append(tuple(output.shape))
-
-
-handles = [part.register_forward_hook(note) for part in named]
-named(torch.ones(2, 4))
-for handle in handles:
-    handle.remove()
-print(shapes)
-
-# %% [markdown]
+# "Intermediate values are hidden" is the other complaint. You have two remedies already: a slice, and your
+# `record_activations` of chapter 4. A third is a module that prints and passes on, which needs an edit of the model, and
+# one to remove it.
+#
 # You have seen every decision that Sequential makes. Make them yourself.
 
 # %% [markdown]
@@ -444,9 +431,9 @@ for function in (formula, torch.sigmoid):
     print(f"value {y.item():.1f}, gradient {x.grad.item():.1f}")
 
 # %% [markdown]
-# Nothing shows in the forward pass. On the way back the chain rule multiplies 1 / (1 + e)², which is 0, with e, which is
-# infinite: nan. One saturated unit in one row is enough. The next step writes the nan into a weight, and the next forward
-# pass into everything behind it. Look at how one row out of three spoils the gradient.
+# Nothing shows in the forward pass. On the way back the chain rule multiplies 1 / (1 + exp(100))², which is 0, with
+# exp(100), which is infinite: nan. One saturated unit in one row is enough. The next step writes the nan into a weight,
+# and the next forward pass into everything behind it. Look at how one row out of three spoils the gradient.
 
 # %%
 layer = nn.Linear(1, 1)
@@ -456,9 +443,9 @@ formula(layer(rows)).sum().backward()
 print("gradient of the weight:", layer.weight.grad.item())
 
 # %% [markdown]
-# Two rows were harmless; the gradient is a sum over rows, and a sum with a nan is nan. A usual remedy chooses between two formulas, one safe for each side.
-# It does not help as long as both are computed: `torch.where` sends a gradient of 0 into the branch that was not
-# chosen, and 0 times infinity is nan again.
+# Two rows were harmless; the gradient is a sum over rows, and a sum with a nan is nan. A usual remedy chooses between two
+# formulas, one safe for each side. It does not help as long as both are computed: `torch.where` sends a gradient of 0 into
+# the branch that was not chosen, and 0 times infinity is nan again. Look at the values, and at the gradients beside them.
 
 # %%
 x = torch.tensor([-100.0, 100.0], requires_grad=True)
@@ -881,7 +868,7 @@ check("multi_task", MultiTask)
 # {{hints multi_task}}
 
 # %% [markdown]
-# ## Single weights in a row
+# ## Single weights in a row (optional)
 #
 # Two containers are left. A list of bare parameters has the same trouble as a list of layers, and `nn.ParameterList` and
 # `nn.ParameterDict` are the remedy. Look at what becomes of a plain tensor in one, and of a number.

@@ -170,9 +170,10 @@ for name, parameter in digits.named_parameters():
 print("total:", 256 * 784 + 256, "+", 10 * 256 + 10, "=", sum(p.numel() for p in digits.parameters()))
 
 # %% [markdown]
-# The other layers follow from one question: what is shared? A convolution uses one small filter at every position, so
-# the size of the picture plays no part: outputs × inputs × height × width, and a bias an output. A norm has two
-# numbers a channel. An embedding is a table of rows × columns. Say each number before you read it.
+# The other layers follow from one question: what is shared? A convolution, `nn.Conv2d`, uses one small filter at every
+# position, so the size of the picture plays no part: outputs × inputs × height × width, and a bias an output. A norm,
+# such as `nn.BatchNorm2d` over the channels of pictures, has two numbers a channel. An embedding is a table of
+# rows × columns. Say each number before you read it.
 
 # %%
 layers = {
@@ -209,8 +210,8 @@ print("trainable:", sum(p.numel() for p in everything if p.requires_grad))
 print("frozen by hand: 784 · 256 + 256 =", 784 * 256 + 256)
 
 # %% [markdown]
-# One kind of layer cannot be counted yet. A lazy layer learns its input width from the first batch, and before that
-# its weight has no shape. Look at the error, and at the count after one call.
+# One kind of layer cannot be counted yet. A lazy layer, here `nn.LazyLinear`, learns its input width from the first
+# batch, and before that its weight has no shape. Look at the error, and at the count after one call.
 
 # %%
 lazy = nn.LazyLinear(2)
@@ -276,8 +277,9 @@ tree.apply(lambda module: order.append(type(module).__name__))
 print(order)
 
 # %% [markdown]
-# A path leads back to its module, for reading and for replacing. Look at the layer before and after; because a path is
-# a place and no object, only one of the two places changes.
+# A path leads back to its module with `get_submodule`, to its parameter with `get_parameter`, and `set_submodule`
+# replaces what is there. Look at the layer before and after; because a path is a place and no object, only one of the
+# two places changes.
 
 # %%
 print(tree.get_submodule("0.0"), tree.get_parameter("0.0.weight").shape)
@@ -750,8 +752,8 @@ first = next(number for number, line in enumerate(lines) if "if self.norm_first"
 print("\n".join(line[8:] for line in lines[first : first + 11]))
 
 # %% [markdown]
-# A test that needs no arithmetic: set all weights of both branches to zero, so that only norms and sums are left. Put
-# in the features 1 and 3, whose norm is -1 and 1, and look at what comes out.
+# A test that needs no arithmetic: `nn.init.zeros_` sets all weights of both branches to zero, so that only norms and sums
+# are left. Put in the features 1 and 3, whose norm is -1 and 1, and look at what comes out.
 
 # %%
 for norm_first in (False, True):

@@ -174,12 +174,15 @@ def _text(verdict) -> str:
 
 def test_the_surroundings_are_put_back() -> None:
     def forward(self, x):
+        threads.append(torch.get_num_threads())
         torch.set_grad_enabled(False)
         torch.set_default_dtype(torch.float64)
         torch.manual_seed(99)
         random.seed(99)
         return RightDropout.forward(self, x)
 
+    threads: list[int] = []
+    outside = torch.get_num_threads()
     torch.manual_seed(5)
     random.seed(5)
     expected = torch.rand(2), random.random()
@@ -187,6 +190,7 @@ def test_the_surroundings_are_put_back() -> None:
     random.seed(5)
     evaluate("my_dropout", _layer(forward))
     assert torch.is_grad_enabled() and torch.get_default_dtype() is torch.float32
+    assert set(threads) == {1} and torch.get_num_threads() == outside
     assert torch.equal(torch.rand(2), expected[0]) and random.random() == expected[1]
 
 

@@ -16,7 +16,9 @@ from autograder.authoring.build import source_file
 from autograder.exercise import Exercise
 from autograder.grading.ticket import EMISSION_TYPE, Ticket, grading_seed
 from autograder.messages import CheckFailed
+from autograder.observe import Stop
 from autograder.registry import exercise_names, load_exercise, load_misconceptions
+from autograder.verdict import stop_words
 from tests.conftest import ROOT
 
 NAME = "my_dropout"
@@ -74,6 +76,15 @@ def test_the_students_line_is_that_of_the_cell(shell: InteractiveShell) -> None:
     )
     captured, _ = _run(shell, cell)
     assert "in your line 6: `return x * self.p`" in captured.outputs[0].data["text/plain"]
+
+
+def test_a_difference_is_one_sentence_that_says_nothing_twice() -> None:
+    (root_only,) = [entry for entry in load_misconceptions("find_orphans") if entry.name == "root_only"]
+    with pytest.raises(CheckFailed, match=r"First difference: orphans of registered children \(cpu\): block"):
+        check("find_orphans", *root_only.parts)
+    assert stop_words(Stop("RuntimeError", "it went wrong.", 4, "f(x)")) == (
+        "stopped with RuntimeError: it went wrong in your line 4: `f(x)`"
+    )
 
 
 def test_while_grading_a_check_only_hands_over_what_it_saw(shell: InteractiveShell, monkeypatch) -> None:

@@ -72,10 +72,13 @@ def write(course: Path, student: str, text: str) -> Path:
     return folder
 
 
-def scores(course: Path, but: Sequence[str] = ()) -> dict[str, dict[str, float]]:
-    """Student -> exercise -> points, as the gradebook has them, ``but`` for these students."""
+def scores(course: Path, database: str | None = None, but: Sequence[str] = ()) -> dict[str, dict[str, float]]:
+    """Student -> exercise -> points, as the course's gradebook, or the one at an address, has them.
+
+    ``but`` names students who are left out.
+    """
     found: dict[str, dict[str, float]] = {}
-    with Gradebook(f"sqlite:///{course / 'gradebook.db'}") as gradebook:
+    with Gradebook(database or f"sqlite:///{course / 'gradebook.db'}") as gradebook:
         for submission in gradebook.assignment_submissions(CHAPTER):
             if submission.student.id in but:
                 continue

@@ -51,7 +51,7 @@ VALUES = [
     torch.ones(2, dtype=torch.bfloat16),
     torch.empty(2, device="meta"),
     Raised("ValueError", ("Exception",)),
-    object(),
+    pytest.param(object(), id="an object"),
 ]
 
 

@@ -11,17 +11,10 @@ import pytest
 
 from autograder.registry import load_misconceptions
 from tests.grading.answers import SUBMISSIONS
-from tests.jupyterlab_server import chromium, jupyterlab, needs_chromium
+from tests.jupyterlab_server import chromium, jupyterlab, needs_chromium, picture
 
 pytestmark = [pytest.mark.browser, needs_chromium]
 CHAPTER = "ch03_buffers_and_state"
-# A folder to look at: JOURNEY_PICTURES=/some/folder make test PYTEST_ARGS='tests/journey'
-PICTURES = os.environ.get("JOURNEY_PICTURES")
-
-
-def _picture(page: Any, name: str) -> None:
-    if PICTURES:
-        page.screenshot(path=Path(PICTURES) / f"{name}.png")
 
 
 def _type(page: Any, cell: Any, text: str) -> None:
@@ -50,7 +43,7 @@ def test_a_wrong_batchnorm_is_explained_corrected_and_passes(
         page.goto(f"{address}/lab/tree/notebooks/{CHAPTER}/{CHAPTER}.ipynb?reset")
         expect(page.get_by_text("Python 3 (ipykernel) | Idle")).to_be_visible()
         page.keyboard.press("Control+b")
-        _picture(page, "1-opened")
+        picture(page, "1-opened")
         answer = page.locator(".jp-CodeCell", has_text='raise NotImplementedError("my_batchnorm")').first
         check = page.locator(".jp-CodeCell", has_text='check("my_batchnorm", MyBatchNorm)').first
         answer.locator(".cm-content").click()
@@ -62,13 +55,13 @@ def test_a_wrong_batchnorm_is_explained_corrected_and_passes(
         expect(figure).to_be_visible(timeout=60_000)
         figure.scroll_into_view_if_needed()
         figure.get_by_role("button", name="One step on").click()
-        _picture(page, "2-figure")
+        picture(page, "2-figure")
         prediction = page.locator(".lesson-panel").nth(1)
         prediction.get_by_role("radio").first.check()
         prediction.get_by_role("button", name="Keep my prediction").click()
         expect(prediction.get_by_role("status")).to_contain_text("Kept: A.")
         prediction.scroll_into_view_if_needed()
-        _picture(page, "3-prediction")
+        picture(page, "3-prediction")
 
         _run(page, answer)
         _run(page, check)
@@ -85,17 +78,17 @@ def test_a_wrong_batchnorm_is_explained_corrected_and_passes(
         expect(output).to_contain_text(entry.question.split("?")[0])
         expect(output).not_to_contain_text("Traceback")
         check.scroll_into_view_if_needed()
-        _picture(page, "4-diagnosis")
+        picture(page, "4-diagnosis")
 
         _type(page, answer, SUBMISSIONS["ada_all_right"]["my_batchnorm"])
         _run(page, answer)
         _run(page, check)
         expect(output).to_contain_text("✓ my_batchnorm: public checks 31 of 31 agree with torch")
         check.scroll_into_view_if_needed()
-        _picture(page, "5-passed")
+        picture(page, "5-passed")
 
         page.get_by_role("button", name="Validate").click()
         expect(page.get_by_text("Validation Results", exact=False).first).to_be_visible(timeout=90_000)
         expect(page.locator(".jp-Dialog")).to_contain_text("save_and_resume")
-        _picture(page, "6-validated")
+        picture(page, "6-validated")
         assert page.seen["outside"] == []

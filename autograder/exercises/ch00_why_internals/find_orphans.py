@@ -64,7 +64,7 @@ def reference_find_orphans(module: nn.Module) -> list[str]:
     """Return the dotted paths of unregistered modules and weights; the reference of this exercise."""
     registered = {id(part) for part in module.modules()}
     for part in module.modules():
-        registered.update(id(tensor) for tensor in part._parameters.values())
+        registered.update(id(tensor) for tensor in (*part._parameters.values(), *part._buffers.values()))
     found: list[str] = []
 
     def look(value: Any, path: str) -> None:
@@ -97,11 +97,12 @@ card = Card(
     specification=(
         "an orphan is a module, an `nn.Parameter` or a leaf tensor that requires a gradient, and is not registered "
         "anywhere in `module` or its registered children",
-        "orphans are looked for in the attributes of `module` and of every registered child, and there inside lists, "
-        "tuples and dicts, nested as deep as they are",
+        "orphans are looked for in what `vars` shows of `module` and of every registered child (not on the class), and "
+        "there inside lists, tuples and dicts, nested as deep as they are",
         "the answer is a list of dotted paths, in any order: attribute names, numbers in a list, keys of a dict, such "
         "as `hidden.0`, `heads.price` or `block.scale`",
-        "an orphan module stands for everything inside it: what it holds is not listed",
+        "an orphan module stands for everything inside it: what it holds is not listed; one that is held in two places "
+        "may be listed under one path or both",
         "no false alarm: an object that is registered may stand in a list as well, and constants, results kept from a "
         "forward pass, numbers, functions and `None` are nobody's orphans",
         "what `parameters()` returns is no proof, because a class may override it; nothing is changed in the module",

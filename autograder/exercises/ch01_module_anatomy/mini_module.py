@@ -85,6 +85,12 @@ def _one_module(make: type, case: Case) -> Iterator[tuple]:
     module.rows = case.number + 1
     yield "a plain attribute after a second assignment", module.rows
     yield "registering a buffer under a plain name", attempt(lambda: module.register_buffer("rows", case.tensors[1]))
+    yield (
+        "an nn.Buffer over a plain attribute",
+        attempt(lambda: setattr(module, "rows", nn.Buffer(case.tensors[1].clone()))),
+    )
+    module.empty = None
+    yield "None under a fresh name", _homes(module, "empty")
 
 
 def _assigning_again(make: type, case: Case) -> Iterator[tuple]:
@@ -235,6 +241,10 @@ def _saving(make: type, case: Case) -> Iterator[tuple]:
         "loading with a key too many",
         attempt(lambda: other.load_state_dict({**wrong, "body.norm.weight": value, "body.new": value})),
     )
+    net.register_buffer("mask", case.tensors[4].clone())
+    yield "keys after the buffer was registered again, to be saved", list(net.state_dict())
+    net.scratch = nn.Buffer(case.tensors[4].clone(), persistent=False)
+    yield "keys after an nn.Buffer that is not to be saved", list(net.state_dict())
 
 
 def _training(make: type, case: Case) -> Iterator[tuple]:
@@ -270,7 +280,8 @@ _PROBES = {
 
 card = Card(
     goal="Write the class that this chapter is about, so that nn.Module has no magic left for you.",
-    may_change="the bodies of the eleven methods; `parameters`, `eval` and `__call__` are written for you",
+    may_change="the bodies of the eleven methods; helper methods are welcome; `parameters`, `eval` and `__call__` are "
+    "written for you",
     specification=(
         "`MiniModule` inherits from nothing; parameters, buffers and children live in the dicts `_parameters`, "
         "`_buffers` and `_modules` of each instance, and nowhere else",
@@ -279,7 +290,8 @@ card = Card(
         "takes the name away from every other home",
         "`__getattr__` looks where `__setattr__` stored, and raises `AttributeError` for a name that nobody has; "
         "`__delattr__` deletes from the home that holds the name",
-        "`register_buffer(name, tensor, persistent=True)` raises `KeyError` for a name that something else has",
+        "`register_buffer(name, tensor, persistent=True)` raises `KeyError` for a name that something else has; an "
+        "assigned `nn.Buffer` goes this way too, with its own flag `persistent`",
         "`named_modules()`, `named_parameters()` and `named_buffers()` give (path, object) pairs, the module itself "
         'first under the path "", parents before children, each object once, `None` never',
         "`state_dict()` maps paths to detached tensors that share the module's memory: per module its parameters, then "
@@ -289,7 +301,7 @@ card = Card(
         "`train(mode=True)` sets `training` on every registered module and returns the module; a new one is training",
         "no code of `nn.Module` may run on its behalf",
     ),
-    minutes=75,
+    minutes=90,
     difficulty=4,
     importance=5,
     prerequisites=("the walk through __setattr__ and __getattr__", "isinstance", "generators and recursion"),
@@ -299,9 +311,9 @@ hints = Hints(
     question=(
         "Start with `__init__`: the registries must exist before the first assignment goes through your own "
         "`__setattr__`. How does torch's `__init__` store them? Then take the table of `route`, which you have "
-        "already written: what has to happen in each of its homes, and what must happen to the other homes? For the "
-        "walks, ask which of the three can be built on `named_modules()`, and which one must not be, because it "
-        "shows a shared child twice?"
+        "already written: what has to happen in each of its homes, and what must happen to the other homes? Of "
+        "`named_parameters()`, `named_buffers()` and `state_dict()`, which can be built on `named_modules()`, and "
+        "which one must not be, because it shows a shared child twice?"
     ),
     template=(
         "def __setattr__(self, name, value):\n"

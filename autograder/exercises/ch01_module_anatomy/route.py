@@ -71,7 +71,7 @@ def observe(make: Callable[[nn.Module, str, Any], str], case: Case) -> Iterator[
             "child": "an empty child's name",
         }
     elif case.kind == "a name to refuse":
-        names = {"left.right": "a name with a dot", "forward": "a name that the class has"}
+        names = {"left.right": "a name with a dot", "forward": "a name that the class has", "": "an empty name"}
     else:
         module, names = nn.Module.__new__(nn.Module), {"anything": "a fresh name, before __init__"}
     before = _state(module)
@@ -115,8 +115,8 @@ card = Card(
         "where torch would raise, it raises an error of the same type: `TypeError` for a value out of place, "
         "`AttributeError` for a registration before `Module.__init__` has run, `KeyError` for a name that "
         "`register_parameter` or `register_buffer` refuses",
-        "the names to refuse: one with a dot, and one that the class itself has; for an `nn.Buffer` also one that a "
-        "plain attribute has",
+        "the names to refuse: an empty one, one with a dot, and one that the class itself has; for an `nn.Buffer` also "
+        "one that a plain attribute has",
         "compared with real assignments; neither `setattr` nor a `register_…` method may be called for it",
     ),
     minutes=25,

@@ -62,8 +62,8 @@ card = Card(
         "`trainable` is the same for the parameters that require a gradient",
         "`by_child` maps the name of each direct child to the number of values it brings in: a parameter that occurs "
         "in several places is counted where `named_parameters()` lists it, and nowhere else",
-        "a child without parameters has the number 0; the module's own parameters are in `total` only; buffers are "
-        "in neither",
+        "a child without parameters has the number 0, a slot that holds `None` is no child; the module's own "
+        "parameters are in `total` and `trainable` only; buffers are nowhere",
         "a model on the meta device, which has shapes and no memory, is counted as well",
     ),
     minutes=15,

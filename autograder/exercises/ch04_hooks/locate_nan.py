@@ -12,7 +12,7 @@ from torch import nn
 from autograder.accept import Placeholder
 from autograder.cases import Case, Draw
 from autograder.exercise import Card, Exercise, Hints
-from autograder.exercises.ch04_hooks._hooks_left import changed_since, global_hooks_put_back, registered
+from autograder.exercises._hook_tables import changed_since, global_hooks_put_back, registered
 from autograder.exercises.ch04_hooks._nan_models import SITUATIONS
 
 
@@ -35,7 +35,7 @@ def observe(make: Callable[..., Any], case: Case) -> Iterator[tuple]:
         _train_once(model, x)
         before, state, gradients = registered(model), copy.deepcopy(model.state_dict()), _gradients(model)
         yield case.situation, _plain(make(model, x, situation.loss))
-        yield "modules with a hook left behind", changed_since(before, model)
+        yield "modules whose hooks differ afterwards", changed_since(before, model)
         yield "gradients that the question changed", _differing(gradients, _gradients(model))
         yield "parameters and buffers that the question changed", _differing(state, model.state_dict())
         yield "the input requires a gradient afterwards", x.requires_grad

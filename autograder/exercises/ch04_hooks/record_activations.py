@@ -12,7 +12,7 @@ from torch import nn
 from autograder.accept import Placeholder
 from autograder.cases import Case, Draw
 from autograder.exercise import Card, Exercise, Hints
-from autograder.exercises.ch04_hooks._hooks_left import changed_since, global_hooks_put_back, registered
+from autograder.exercises._hook_tables import changed_since, global_hooks_put_back, registered
 from autograder.observe import attempt
 
 NOT_RECORDED = "nothing recorded"
@@ -118,7 +118,7 @@ def _branches(make: Callable[..., Any], case: Case) -> Iterator[tuple]:
     yield "values recorded require a gradient", _require_gradient(seen)
     yield "output of the model meanwhile", output
     yield "gradient of the first weight", model.stem[0].weight.grad
-    yield "modules with a hook left behind", changed_since(before, model)
+    yield "modules whose hooks differ afterwards", changed_since(before, model)
     count = _calls(seen)
     model(case.x)
     yield "calls recorded after the block", _calls(seen) - count
@@ -140,6 +140,7 @@ def _bundles(make: Callable[..., Any], case: Case) -> Iterator[tuple]:
     yield "modules recorded, in the order of their return", _paths(seen)
     yield "recorded for an LSTM: a nested tuple", _recorded(seen, "memory")
     yield "recorded for attention: a tuple with None", _recorded(seen, "attention")
+    yield "form of what was recorded for an LSTM", _form(_recorded(seen, "memory"))
     yield "recorded for a module that returns a dict", _recorded(seen, "heads")
     yield "values recorded require a gradient", _require_gradient(seen)
 
@@ -155,7 +156,7 @@ def _error(make: Callable[..., Any], case: Case) -> Iterator[tuple]:
 
     yield "an error inside the block", attempt(stumble)
     yield "modules recorded before an error", _paths(kept[0]) if kept else NOT_RECORDED
-    yield "modules with a hook left behind by an error", changed_since(before, model)
+    yield "modules whose hooks differ after an error", changed_since(before, model)
 
 
 def _names(make: Callable[..., Any], case: Case) -> Iterator[tuple]:
@@ -165,13 +166,16 @@ def _names(make: Callable[..., Any], case: Case) -> Iterator[tuple]:
         model(case.x)
     yield "modules recorded with names=['head', 'stem']", _paths(seen)
     yield "recorded for stem alone", _recorded(seen, "stem")
+    with make(model, names=[]) as nothing:
+        model(case.x)
+    yield "modules recorded with names=[]", _paths(nothing)
 
     def misspelt() -> None:
         with make(model, names=["head", "steam"]):
             model(case.x)
 
     yield "a path that the model does not have", attempt(misspelt)
-    yield "modules with a hook left behind by names", changed_since(before, model)
+    yield "modules whose hooks differ after the KeyError", changed_since(before, model)
 
 
 def _paths(seen: Any) -> Any:
@@ -190,6 +194,16 @@ def _tensors(value: Any) -> Iterator[torch.Tensor]:
     elif isinstance(value, (Mapping, list, tuple)):
         for item in value.values() if isinstance(value, Mapping) else value:
             yield from _tensors(item)
+
+
+def _form(value: Any) -> str:
+    """Return the value's containers, one within the other, in Python's own brackets."""
+    if isinstance(value, torch.Tensor):
+        return "tensor"
+    if isinstance(value, (list, tuple)):
+        inner = ", ".join(_form(item) for item in value)
+        return f"[{inner}]" if isinstance(value, list) else f"({inner})"
+    return type(value).__name__
 
 
 def _require_gradient(seen: Any) -> bool:
@@ -253,7 +267,8 @@ card = Card(
         "the model's outputs, gradients and modes are what they would be without you",
         "after the block, ended by an error or not, no hook of yours is left, every other hook is still there, and "
         "`seen` stays readable",
-        "`names` limits the record to these paths; one that the model does not have raises `KeyError`",
+        "`names` limits the record to these paths, an empty list to none; a path that the model does not have raises "
+        "`KeyError`, and then, too, no hook of yours is left",
     ),
     minutes=30,
     difficulty=3,
@@ -280,7 +295,8 @@ hints = Hints(
         "            ...                          # append a copy; what must this function return?\n"
         "        return hook\n\n"
         "    parts = dict(model.named_modules())\n"
-        "    handles = [... for path in ...]\n"
+        "    chosen = ...                         # all or some; an unknown path should stop you here\n"
+        "    handles = [... for path, part in chosen.items()]\n"
         "    try:\n"
         "        yield seen\n"
         "    finally:\n"
@@ -306,13 +322,14 @@ exercise = Exercise(
     cases=cases,
     reference=(Recorder,),
     weights={
-        "modules with a hook left behind*": 2.0,
+        "modules whose hooks differ*": 2.0,
         "recorded for stem.0, before a ReLU in place": 2.0,
         "gradient of the first weight": 2.0,
         "the model stays in training mode": 0.5,
         "calls in the first record, then": 0.5,
         "calls recorded for a copy that nobody called": 0.25,
         "a path that the model does not have": 0.5,
+        "modules recorded with names=[]": 0.5,
     },
     compared_with="a recorder that leaves no trace",
 )

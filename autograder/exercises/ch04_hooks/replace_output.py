@@ -12,7 +12,7 @@ from torch import nn
 from autograder.accept import Placeholder
 from autograder.cases import Case, Draw
 from autograder.exercise import Card, Exercise, Hints
-from autograder.exercises.ch04_hooks._hooks_left import changed_since, global_hooks_put_back, registered
+from autograder.exercises._hook_tables import changed_since, global_hooks_put_back, registered
 from autograder.observe import attempt
 
 
@@ -76,7 +76,7 @@ def _chain(make: Callable[..., Any], case: Case) -> Iterator[tuple]:
     yield "output when the first change is removed", model(case.x)
     second.remove()
     yield "output when both are removed", model(case.x)
-    yield "modules with a hook left behind", changed_since(others, model)
+    yield "modules whose hooks differ afterwards", changed_since(others, model)
     yield "a path that the model does not have", attempt(lambda: make(model, "block.7", scaled))
     yield "the same modules as before", list(before) == list(registered(model))
 
@@ -92,6 +92,7 @@ def _pair(make: Callable[..., Any], case: Case) -> Iterator[tuple]:
     pair = model.attention(case.x, case.x, case.x)
     yield "what the change was given of a pair", given
     yield "the pair with its first part changed", pair
+    yield "type of the pair with its first part changed", type(pair).__name__
     yield "output of the model that reads the pair", model(case.x)
     handle.remove()
     quiet = make(model, "attention", lambda output: None)
@@ -184,6 +185,7 @@ exercise = Exercise(
         "output of the model with one change": 3.0,
         "gradient of*": 1.5,
         "the same modules as before": 0.25,
+        "type of the pair with its first part changed": 0.5,
         "output with a new head": 0.25,
         "a path that the model does not have": 0.5,
     },

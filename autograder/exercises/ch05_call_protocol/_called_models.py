@@ -74,17 +74,6 @@ class Failing(nn.Module):
         return self.never(self.block(self.first(x)))
 
 
-def carried(model: nn.Module) -> dict[str, list]:
-    """Return, by path, the ids of the hooks that each module carries and the ``forward`` set on the instance."""
-    return {
-        path: [
-            *((name, key) for name, table in vars(part).items() if name.endswith("_hooks") for key in table),
-            *(["forward", id(vars(part)["forward"])] if "forward" in vars(part) else []),
-        ]
-        for path, part in model.named_modules()
-    }
-
-
 def told(events: Any) -> Any:
     """Return the events as one line that can be read in a message; anything else comes back as it is."""
     if not isinstance(events, list) or not all(isinstance(event, tuple) and len(event) == 2 for event in events):

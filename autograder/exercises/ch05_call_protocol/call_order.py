@@ -10,8 +10,8 @@ from torch import nn
 from autograder.accept import Placeholder
 from autograder.cases import Case, Draw
 from autograder.exercise import Card, Exercise, Hints
-from autograder.exercises.ch05_call_protocol._called_models import Bypassing, Failing, Nested, Shared, carried, told
-from autograder.exercises.ch05_call_protocol._global_tables import global_hooks_put_back, global_tables
+from autograder.exercises._hook_tables import changed_since, global_hooks_put_back, registered
+from autograder.exercises.ch05_call_protocol._called_models import Bypassing, Failing, Nested, Shared, told
 
 KINDS = ("parts in parts", "a shared layer", "a forward called by hand", "an error inside")
 
@@ -38,7 +38,7 @@ def _nested(make: Callable[..., Any], case: Case) -> Iterator[tuple]:
     model = Nested(case.width).to(case.device)
     outputs: list[Any] = []
     model.register_forward_hook(lambda module, args, output: outputs.append(output))
-    before = _left(model)
+    before = registered(model)
     yield "events of parts in parts", told(make(model, case.x, scale=case.scale))
     yield "how often the model has run", model.runs
     yield "output of the model meanwhile", outputs[0] if outputs else None
@@ -55,14 +55,14 @@ def _shared(make: Callable[..., Any], case: Case) -> Iterator[tuple]:
 
 def _bypassing(make: Callable[..., Any], case: Case) -> Iterator[tuple]:
     model = Bypassing(case.width).to(case.device)
-    before = _left(model)
+    before = registered(model)
     yield "events with a forward called by hand", told(make(model, case.x))
     yield "modules that were left changed, with a forward of their own", _changed(before, model)
 
 
 def _failing(make: Callable[..., Any], case: Case) -> Iterator[tuple]:
     model = Failing(case.width).to(case.device)
-    before = _left(model)
+    before = registered(model)
     try:
         events = told(make(model, case.x))
     except ValueError:
@@ -71,16 +71,8 @@ def _failing(make: Callable[..., Any], case: Case) -> Iterator[tuple]:
     yield "modules that were left changed by an error", _changed(before, model)
 
 
-def _left(model: nn.Module) -> dict[str, list]:
-    return {
-        **carried(model),
-        "a global table": [(name, key) for name, table in global_tables().items() for key in table],
-    }
-
-
 def _changed(before: dict[str, list], model: nn.Module) -> list[str]:
-    now = _left(model)
-    return [path or "root" for path in before if before[path] != now.get(path)]
+    return [path or "root" for path in changed_since(before, model)]
 
 
 def _reference(model: nn.Module, *args: Any, **kwargs: Any) -> list[tuple[str, str]]:

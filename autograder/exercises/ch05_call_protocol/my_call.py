@@ -14,7 +14,7 @@ from torch.nn.modules import module as torch_module
 from autograder.accept import Placeholder
 from autograder.cases import Case, Draw
 from autograder.exercise import Card, Exercise, Hints
-from autograder.exercises.ch05_call_protocol._global_tables import global_hooks_put_back
+from autograder.exercises._hook_tables import global_hooks_put_back
 from autograder.observe import attempt
 
 KINDS = ("no hooks", "pre-hooks", "forward hooks", "global hooks", "hooks that come and go", "errors")
@@ -26,8 +26,8 @@ class Interruption(BaseException):
     """Stands for KeyboardInterrupt, which a probe had better not raise."""
 
 
-class HandedToTorch(Exception):
-    """The call was left to torch. A type of its own, so that no other answer's error looks like it."""
+class HandedToTorch(BaseException):
+    """The call was left to torch. No Exception, so that it ends the probe even where one is expected."""
 
 
 class Scaling(nn.Module):
@@ -214,7 +214,7 @@ def _errors(make: Callable[..., Any], case: Case) -> Iterator[tuple]:
     module.fails_with = ValueError("forward")
     yield "the error of a forward that raises", attempt(lambda: make(module, case.x))
     yield "hooks that ran after an error in forward", module.log
-    yield "output that an always_call hook receives then", received
+    yield "output that an always_call hook receives after an error in forward", received
 
     module = _module(case)
     module.register_forward_pre_hook(module.note("pre", _raise(KeyError("pre-hook"))))
@@ -228,7 +228,7 @@ def _errors(make: Callable[..., Any], case: Case) -> Iterator[tuple]:
     module.register_forward_hook(module.note("always 2", received.append), always_call=True)
     attempt(lambda: make(module, case.x))
     yield "hooks that ran after an error in a hook", module.log
-    yield "output that the hook after it receives", received
+    yield "output that an always_call hook receives after an error in a hook", received
 
     module = _module(case)
     module.register_forward_hook(module.note("raising", _raise(KeyError("second"))), always_call=True)
@@ -277,7 +277,7 @@ card = Card(
         "not change the error that goes out",
         "hooks may come and go during a call: a hook may remove itself",
         "left out: backward hooks, `module.compile()`, and flags on global hooks",
-        "compared with the call of `nn.Module`, which must not do the work",
+        "compared with the call of `nn.Module`, which you may not use, under whatever name",
     ),
     minutes=35,
     difficulty=4,

@@ -72,7 +72,10 @@ def _heads_that_ran(net: Any, case: Case, task: str) -> list[str]:
     def note(name: str) -> Any:
         return lambda module, inputs, output: ran.append(name)
 
-    handles = [part.register_forward_hook(note(name)) for name, part in net.heads.items()]
+    names: dict[nn.Module, str] = {}
+    for name, part in net.heads.items():
+        names.setdefault(part, name)
+    handles = [part.register_forward_hook(note(name)) for part, name in names.items()]
     net(case.x, task)
     for handle in handles:
         handle.remove()
@@ -129,7 +132,7 @@ card = Card(
         "trained before untouched; a name that is taken raises `KeyError`",
         "compared with a reference of ours, with the same weights under the same names",
     ),
-    minutes=20,
+    minutes=15,
     difficulty=2,
     importance=4,
     prerequisites=("nn.ModuleDict", "nn.Linear and torch.relu", "dtype and device of a parameter"),

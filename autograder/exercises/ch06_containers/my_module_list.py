@@ -65,9 +65,15 @@ def observe(make: type[nn.Module], case: Case) -> Iterator[tuple]:
     yield "output of a deepcopy", answer(lambda: copy.deepcopy(net)(case.x))
     yield from _look_ups(make, layers, source)
     yield from _changes(layers, source, case)
-    yield "keys of one built from a generator", answer(lambda: keys(make(nn.Identity() for _ in range(3))))
+    yield "keys of one built from a generator", answer(lambda: keys(make(nn.Linear(1, 1) for _ in range(3))))
+    yield "len() and loop of one layer, twice in the list", answer(lambda: _twice(make))
     yield "len() of an empty one", answer(lambda: len(make()))
     yield "a function instead of a module", attempt(lambda: make([nn.ReLU(), torch.relu]))
+
+
+def _twice(make: type[nn.Module]) -> list[int]:
+    layers: Any = make([layer := nn.Linear(1, 1), layer])
+    return [len(layers), sum(part is layer for part in layers)]
 
 
 def _look_ups(make: type[nn.Module], layers: Any, source: list[nn.Module]) -> Iterator[tuple]:
@@ -96,10 +102,10 @@ def _changes(layers: Any, source: list[nn.Module], case: Case) -> Iterator[tuple
     source_of_new: list[nn.Module] = []
     source.append(new("added to the Python list"))
     yield "after an append to the Python list it was made from", answer(shown)
-    yield "after append", answer(lambda: (layers.append(new("appended")), shown())[1])
+    yield "after append", answer(lambda: (layers.append(new("the appended layer")), shown())[1])
     yield "after extend", answer(lambda: (layers.extend([new("first of two"), new("second of two")]), shown())[1])
-    yield "after layers[0] = …", answer(lambda: (layers.__setitem__(0, new("set")), shown())[1])
-    yield "after insert(1, …)", answer(lambda: (layers.insert(1, new("inserted")), shown())[1])
+    yield "after layers[0] = …", answer(lambda: (layers.__setitem__(0, new("the layer that was set")), shown())[1])
+    yield "after insert(1, …)", answer(lambda: (layers.insert(1, new("the inserted layer")), shown())[1])
     yield "after del layers[2]", answer(lambda: (layers.__delitem__(2), shown())[1])
     yield "after del and append", answer(lambda: (layers.append(new("appended at the end")), shown())[1])
 
@@ -111,7 +117,8 @@ card = Card(
         "`MyModuleList(modules)` takes any iterable, a generator too, or nothing, and registers what it gives under "
         "`0`, `1`, `2` and so on, so that a file of `nn.ModuleList` fits",
         "what is done later to the Python list it was made from does not matter",
-        "`len(layers)`, iteration in order, `layers[1]`, `layers[-1]`; an index outside raises `IndexError`",
+        "`len(layers)`, iteration in order, `layers[1]`, `layers[-1]`; an index outside raises `IndexError`, and a "
+        "layer that stands in the list twice counts twice",
         "a slice is a `MyModuleList` of the same layers, numbered from 0",
         "`append(layer)`, `extend(layers)`, `insert(index, layer)` for an index from 0 to the length, "
         "`layers[index] = layer` and `del layers[index]`",
@@ -119,7 +126,7 @@ card = Card(
         "anything that is no module raises `TypeError` when the list is built",
         "compared with `nn.ModuleList`; it may not be inherited from",
     ),
-    minutes=30,
+    minutes=25,
     difficulty=3,
     importance=4,
     prerequisites=("add_module and _modules", "Python's list methods", "__setitem__ and __delitem__"),

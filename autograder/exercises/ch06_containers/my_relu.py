@@ -16,7 +16,7 @@ card = Card(
         "at exactly 0 the gradient is 0, as torch defines it",
         "compared with `nn.ReLU`; neither it nor `torch.relu`, `F.relu` and their relatives may do the work",
     ),
-    minutes=15,
+    minutes=10,
     difficulty=2,
     importance=3,
     prerequisites=PREREQUISITES,

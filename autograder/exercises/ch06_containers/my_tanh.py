@@ -17,7 +17,7 @@ card = Card(
         "compared with `nn.Tanh`; neither it nor `torch.tanh` may do the work, every other function of torch is yours, "
         "`MySigmoid` included",
     ),
-    minutes=15,
+    minutes=10,
     difficulty=3,
     importance=3,
     prerequisites=PREREQUISITES,

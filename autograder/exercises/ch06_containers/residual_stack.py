@@ -118,12 +118,12 @@ card = Card(
         "`nn.LayerNorm(features)`, and `layers`, an `nn.ModuleList` of `nn.Linear(features, features)`",
         "each step turns x into `x + layer(relu(norm(x)))`; the last axis holds the features",
         "`net(x)` returns the last value; with depth 0 that is the input",
-        "`net(x, return_all=True)` returns a list of `depth + 1` values: the input, and the value after every layer, "
-        "all of them connected to the graph",
+        "`net(x, return_all=True)` returns a list or tuple of `depth + 1` values: the input, and the value after every "
+        "layer, all of them connected to the graph",
         "the input tensor is never changed",
         "compared with a reference of ours, with the same weights under the same names",
     ),
-    minutes=20,
+    minutes=15,
     difficulty=2,
     importance=4,
     prerequisites=("nn.ModuleList", "nn.LayerNorm and nn.Linear", "in-place and out-of-place operations"),

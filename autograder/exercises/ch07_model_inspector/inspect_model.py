@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -13,6 +12,7 @@ from torch.nn.modules import module as module_file
 from autograder.accept import Placeholder
 from autograder.cases import Case, Draw
 from autograder.exercise import Card, Exercise, Hints
+from autograder.exercises._hook_tables import global_hooks_put_back
 from autograder.exercises.ch07_model_inspector._models import BUILDERS, build
 from autograder.observe import attempt
 
@@ -64,21 +64,8 @@ def _inputs(draw: Draw, kind: str, width: int, rows: int, length: int) -> list[t
 
 def observe(make: Any, case: Case) -> Iterator[tuple]:
     """Inspect one model, then look at what the inspection left behind in it."""
-    with _global_hooks_put_back():
+    with global_hooks_put_back():
         yield from _observe(make, case)
-
-
-@contextmanager
-def _global_hooks_put_back() -> Iterator[None]:
-    """Remove the global hooks that an inspection forgot: they would fire in whatever runs next."""
-    tables = (module_file._global_forward_hooks, module_file._global_forward_pre_hooks)
-    known = [set(table) for table in tables]
-    try:
-        yield
-    finally:
-        for table, keys in zip(tables, known, strict=True):
-            for key in set(table) - keys:
-                del table[key]
 
 
 def _observe(make: Any, case: Case) -> Iterator[tuple]:
@@ -91,6 +78,8 @@ def _observe(make: Any, case: Case) -> Iterator[tuple]:
         return
     rows = make(model, *case.inputs)
     yield "what is returned", _form(rows)
+    if not _is_table(rows):
+        return
     yield "paths, in order", [_path(row) for row in rows]
     for key in KEYS[1:]:
         name = ABOUT.get((key, case.kind), key)
@@ -99,10 +88,18 @@ def _observe(make: Any, case: Case) -> Iterator[tuple]:
         yield ABOUT.get((what, case.kind), f"changed {what} afterwards"), changed
 
 
-def _form(rows: Any) -> Any:
-    if isinstance(rows, list) and rows and isinstance(rows[0], Mapping):
+def _is_table(rows: Any) -> bool:
+    return isinstance(rows, list) and bool(rows) and all(isinstance(row, Mapping) for row in rows)
+
+
+def _form(rows: Any) -> str:
+    """Say in words what came back, so that another form than the one asked for is named and not printed."""
+    if _is_table(rows):
         return f"a list of dicts with the keys {', '.join(sorted(map(str, rows[0])))}"
-    return f"{type(rows).__name__} of {type(rows[0]).__name__}" if isinstance(rows, list) and rows else rows
+    if isinstance(rows, (list, tuple, Mapping)):
+        inside = type(next(iter(rows))).__name__ if rows else "nothing"
+        return f"a {type(rows).__name__} of {inside}"
+    return "no value at all (None)" if rows is None else f"an object of type {type(rows).__name__}"
 
 
 def _path(row: Mapping[str, Any]) -> str:

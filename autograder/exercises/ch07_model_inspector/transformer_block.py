@@ -132,8 +132,9 @@ def _dropout(make: type[nn.Module], case: Case) -> Iterator[tuple]:
             # Six standard deviations of a share; the values of one head, or of one hidden unit, fall together.
             margin = 6 * (stays * (1 - stays) / POSITIONS) ** 0.5
             yield f"share kept by two dropouts in a row, {branch}", kept.numel() / values.numel(), margin
-            yield f"factor on what is kept, {branch}", float(kept.median()) if kept.numel() else None, 1e-3
-            yield f"branch in eval mode, {branch}", block.eval()(x)[:2, 0] - x[:2, 0]
+            # Wrong factors are far off. So much room lets two blocks that attend over the batch agree on theirs.
+            yield f"factor on what is kept, {branch}", float(kept.median()) if kept.numel() else None, 5e-3
+            yield f"branch in eval mode, {branch}", block.eval()(x)[:2, 0] - x[:2, 0], 1e-3
 
 
 def _opened(name: str, value: torch.Tensor, branch: str) -> torch.Tensor:

@@ -34,7 +34,10 @@ class Plain(nn.Module):
 
     def update(self, x: torch.Tensor) -> None:
         with torch.no_grad():
+            # Counted before it is refused, as torch does: a probe may look at the count afterwards.
             self.num_batches_tracked += 1
+            if len(x) < 2:
+                raise ValueError("a single value per channel has no variance")
             self.running_mean.lerp_(x.mean(0), self.share())
             self.running_var.lerp_(self.remembered_variance(x), self.share())
 

@@ -11,9 +11,10 @@ from torch import nn
 
 from autograder.accept import Placeholder
 from autograder.cases import Case
-from autograder.clinic import FAULTS, Patient, admit, build, faults_of, make_plan, own_plan
+from autograder.clinic import EXAMPLE_TEXT, FAULTS, Patient, admit, build, faults_of, make_plan, own_plan
 from autograder.exercise import Card, Exercise, Hints
 
+OWN_FORM = "your id and a dict"
 # Which of the faults, in an order from the seed, each patient has. Most have all of them, in one form or the other, so
 # that an empty diagnosis earns little; the harmless oddities are in everybody.
 _ALL = tuple(range(len(FAULTS)))
@@ -21,22 +22,23 @@ _WHO_HAS_WHAT = ((), (0, 1, 2), (3, 4, 5, 6), _ALL, _ALL, _ALL, _ALL)
 
 
 def cases(seed: int, device: str) -> list[Case]:
-    """Seven patients: a healthy one, two with a few faults, and four with all of them, in both modes."""
+    """The student's own patient; then a healthy one, two with a few faults, and four with all, in both modes."""
     dice = random.Random(seed)
     faults = dice.sample(sorted(FAULTS), len(FAULTS))
-    chosen = []
+    chosen = [Case(f"the patient of your id, {device}", seed, device, plan=None)]
     for number, indices in enumerate(_WHO_HAS_WHAT):
         variants = {faults[index]: (number + index) % 2 for index in indices}
         plan = make_plan(dice.getrandbits(32), variants, "train" if number % 2 else "eval")
         name = f"patient {number}, {len(indices)} faults, {device}" if number else f"a healthy patient, {device}"
-        chosen.append(Case(name, seed + number, device, plan=plan, first=number == 0))
+        chosen.append(Case(name, seed + number, device, plan=plan))
     return chosen
 
 
 def observe(make: SimpleNamespace, case: Case) -> Iterator[tuple]:
-    """Hear the diagnosis of the student's own patient, then ask for that of one more."""
-    if case.first:
+    """Hear the diagnosis of the student's own patient, or ask for that of another one."""
+    if case.plan is None:
         yield from _own_patient(make.my_diagnosis())
+        return
     patient = build(case.plan)
     patient.model.to(case.device)
     patient.sample = patient.sample.to(case.device)
@@ -52,13 +54,24 @@ def observe(make: SimpleNamespace, case: Case) -> Iterator[tuple]:
 
 def _own_patient(said: Any) -> Iterator[tuple]:
     """Compare with what the text stands for. Only numbers are told: which faults they are is the exercise."""
-    text, named = said if isinstance(said, (tuple, list)) and len(said) == 2 else (None, {})
-    right_kind = isinstance(text, str) and bool(text.strip()) and isinstance(named, Mapping)
-    yield "my_diagnosis() gives your id and a dict", right_kind
-    truth = _pairs(faults_of(own_plan(text))) if right_kind else set()
-    found = _pairs(named) if right_kind else set()
+    text, named = said if isinstance(said, (tuple, list)) and len(said) == 2 else (None, None)
+    form = _form_of_own(said, text, named)
+    yield "my_diagnosis() gives your id and a dict", form
+    if form != OWN_FORM:
+        return
+    truth, found = _pairs(faults_of(own_plan(text))), _pairs(named)
     yield "your own patient: places that you missed", len(truth - found)
     yield "your own patient: places without that fault", len(found - truth)
+
+
+def _form_of_own(said: Any, text: Any, named: Any) -> str:
+    if isinstance(text, str) and isinstance(named, Mapping):
+        if not text.strip() or text.strip() == EXAMPLE_TEXT:
+            return "the notebook's example instead of your id"
+        return OWN_FORM
+    if isinstance(said, (tuple, list)):
+        return f"a {type(said).__name__} of {', '.join(type(one).__name__ for one in said) or 'nothing'}"
+    return "no value at all (None)" if said is None else f"a {type(said).__name__} alone"
 
 
 def _pairs(named: Mapping) -> set[tuple[str, str]]:
@@ -123,7 +136,7 @@ card = Card(
     goal="Find out what is wrong with a model that runs, by looking at it: once by hand, then with a program of yours.",
     may_change="the bodies of `my_diagnosis` and `diagnose`, and functions of your own beside them",
     specification=(
-        "`my_diagnosis()` returns your student id, as a text, and the diagnosis of the patient that "
+        "`my_diagnosis()` returns two things: your own student id, as a text, and the diagnosis of the patient that "
         "`admit(your id)` gives: three faults, each with its paths",
         "a diagnosis is a dict: name of a fault (the keys of `FAULTS`) to a list of dotted paths in any order; what is "
         "not there may be left out or be an empty list",

@@ -92,6 +92,18 @@ class EveryGradient(_Search):
         return isinstance(value, torch.Tensor) and (value.requires_grad or isinstance(value, nn.Parameter))
 
 
+class TrainableOnly(_Search):
+    def is_weight(self, value: Any) -> bool:
+        return isinstance(value, torch.Tensor) and value.is_leaf and value.requires_grad
+
+
+class InsidesListed(_Search):
+    def look(self, value: Any, path: str, depth: int = 0) -> None:
+        super().look(value, path, depth)
+        if isinstance(value, nn.Module) and not self.is_registered(value):
+            self.found += [f"{path}.{name}" for name, _ in value.named_parameters()]
+
+
 class TrustsParameters(_Search):
     def known(self) -> set[int]:
         return {id(part) for part in self.module.modules()} | {id(p) for p in self.module.parameters()}
@@ -177,6 +189,23 @@ misconceptions = (
         "a result that requires a gradient is taken for a weight",
         "A weight is where a gradient ends, a result is where it passes through. Which attribute of a tensor says so?",
         _LOOKING,
+    ),
+    _misconception(
+        "trainable_only",
+        TrainableOnly,
+        "parameters in a list",
+        "a frozen nn.Parameter is not taken for a weight",
+        "One `nn.Parameter` of that list is frozen. Is it a constant for that, or would you miss it in the file?",
+        "the section «A weight or a result?» in this chapter",
+    ),
+    _misconception(
+        "insides_listed",
+        InsidesListed,
+        "layers in a plain list",
+        "what an orphan module holds is listed beside the module itself",
+        "Register the layers you found and ask again: how many of your lines are gone? How many of them did the reader "
+        "need?",
+        _CARD,
     ),
     _misconception(
         "trusts_parameters",

@@ -54,6 +54,9 @@ class _Mini:
             return
         if home not in vars(self):
             raise AttributeError("super().__init__() comes first")
+        if home == "_buffers" and isinstance(value, nn.Buffer):
+            self.take_buffer(name, value)
+            return
         self.leave_old_home(name, home)
         self.store(home, name, value)
 
@@ -64,6 +67,9 @@ class _Mini:
 
     def store(self, home: str, name: str, value: Any) -> None:
         getattr(self, home)[name] = value
+
+    def take_buffer(self, name: str, value: nn.Buffer) -> None:
+        self.register_buffer(name, value, value.persistent)
 
     def __getattr__(self, name: str) -> Any:
         for registry in REGISTRIES:
@@ -124,17 +130,23 @@ class _Mini:
     def saved(self) -> dict[str, Any]:
         return {**self._parameters, **{k: v for k, v in self._buffers.items() if k not in self._not_saved}}
 
+    def detached(self, value: torch.Tensor) -> torch.Tensor:
+        return value.detach()
+
     def state_dict(self, path: str = "") -> dict[str, Any]:
-        state = {self.join(path, name): v.detach() for name, v in self.saved().items() if v is not None}
+        state = {self.join(path, name): self.detached(v) for name, v in self.saved().items() if v is not None}
         for name, child in self._modules.items():
             if child is not None:
                 state |= child.state_dict(self.join(path, name))
         return state
 
-    def load_state_dict(self, state: Any) -> None:
-        own = self.state_dict()
+    def compare_keys(self, own: Any, state: Any) -> None:
         if set(own) != set(state):
             raise RuntimeError("the keys differ")
+
+    def load_state_dict(self, state: Any) -> None:
+        own = self.state_dict()
+        self.compare_keys(own, state)
         for key, value in own.items():
             value.copy_(state[key])
 
@@ -239,6 +251,39 @@ class ParametersSaved(_Mini):
 class EverythingSaved(_Mini):
     def saved(self) -> dict[str, Any]:
         return {**self._parameters, **self._buffers}
+
+
+class NeverSavedAgain(_Mini):
+    def register_buffer(self, name: str, tensor: Any, persistent: bool = True) -> None:
+        unsaved = set(self._not_saved)
+        super().register_buffer(name, tensor, persistent)
+        self._not_saved.update(unsaved)
+
+
+class FlagOfBufferIgnored(_Mini):
+    def take_buffer(self, name: str, value: nn.Buffer) -> None:
+        self.register_buffer(name, value)
+
+
+class BufferTakesPlainNames(_Mini):
+    def take_buffer(self, name: str, value: nn.Buffer) -> None:
+        self.leave_old_home(name, "_buffers")
+        super().take_buffer(name, value)
+
+
+class NoneMakesSlot(_Mini):
+    def home(self, name: str, value: Any) -> str:
+        return "_modules" if value is None and not hasattr(self, name) else super().home(name, value)
+
+
+class StateCopied(_Mini):
+    def detached(self, value: torch.Tensor) -> torch.Tensor:
+        return value.detach().clone()
+
+
+class KeysNotCompared(_Mini):
+    def compare_keys(self, own: Any, state: Any) -> None:
+        pass
 
 
 class LoadRebinds(_Mini):
@@ -380,6 +425,59 @@ misconceptions = (
         "keys of state_dict()",
         "state_dict ignores `persistent` when it is False",
         "What did the caller of `register_buffer` ask for with its third argument, and where did you note it?",
+        "the section on a dict of paths in this chapter",
+    ),
+    _misconception(
+        "never_saved_again",
+        NeverSavedAgain,
+        "keys after the buffer was registered again, to be saved",
+        "a buffer that was once registered with persistent=False is never saved",
+        "A buffer is registered as not persistent, and later once more as usual. What does your note about it say "
+        "then?",
+        "the end of `Module.register_buffer`",
+    ),
+    _misconception(
+        "flag_of_buffer_ignored",
+        FlagOfBufferIgnored,
+        "keys after an nn.Buffer that is not to be saved",
+        "the flag persistent of an assigned nn.Buffer is not read",
+        "An `nn.Buffer` knows whether it wants to be saved: look at its attribute `persistent`. Who passes that on "
+        "when you assign it?",
+        "the buffer branch of `Module.__setattr__`",
+    ),
+    _misconception(
+        "buffer_takes_plain_names",
+        BufferTakesPlainNames,
+        "an nn.Buffer over a plain attribute",
+        "an nn.Buffer takes the name of a plain attribute away",
+        "`__setattr__` clears the other homes for a parameter and for a module. Does it do so for a buffer? What does "
+        "`register_buffer` say then?",
+        "the table of assignments in this chapter",
+    ),
+    _misconception(
+        "none_makes_slot",
+        NoneMakesSlot,
+        "None under a fresh name",
+        "None under a fresh name becomes an empty slot",
+        "A slot keeps a place for something. Who has said what the place is for, when a fresh name is set to None?",
+        "the table of assignments in this chapter",
+    ),
+    _misconception(
+        "state_copied",
+        StateCopied,
+        "state_dict() after a change in place",
+        "state_dict gives copies",
+        "Change a parameter in place and look into a dict that you took before. And if `load_state_dict` writes into "
+        "what your `state_dict()` gives: whose values change?",
+        "the section on a dict of paths in this chapter",
+    ),
+    _misconception(
+        "keys_not_compared",
+        KeysNotCompared,
+        "loading with a key too many",
+        "loading does not compare the keys first",
+        "A file has one key more than the model. What does torch say, and what would you like to hear when you load a "
+        "file into the wrong model?",
         "the section on a dict of paths in this chapter",
     ),
     _misconception(

@@ -29,7 +29,7 @@ def _ready(module: nn.Module) -> None:
 
 
 def _allowed(module: nn.Module, name: str) -> None:
-    if "." in name or hasattr(type(module), name):
+    if not name or "." in name or hasattr(type(module), name):
         raise KeyError(name)
 
 
@@ -123,6 +123,19 @@ def _module_before_parameter(module: nn.Module, name: str, value: Any) -> str:
     if _is_module(value):
         _ready(module)
         return "_modules"
+    return _right(module, name, value)
+
+
+def _taken_names_refused(module: nn.Module, name: str, value: Any) -> str:
+    # As the condition of `register_parameter` reads, without the clearing that goes before it.
+    if _is_parameter(value) and name not in vars(module).get("_parameters", (name,)) and hasattr(module, name):
+        raise KeyError(name)
+    return _right(module, name, value)
+
+
+def _anything_over_a_buffer(module: nn.Module, name: str, value: Any) -> str:
+    if name in vars(module).get("_buffers", ()) and not _is_parameter(value) and not _is_module(value):
+        return "_buffers"
     return _right(module, name, value)
 
 
@@ -229,6 +242,24 @@ misconceptions = (
         "names are not looked at",
         "What would the path `left.right.weight` mean, if a single parameter could be called that?",
         "the `raise KeyError` statements of `Module.register_parameter`",
+    ),
+    _misconception(
+        "taken_names_refused",
+        _taken_names_refused,
+        "a parameter under a child's name",
+        "a parameter is refused under a name that another home has",
+        "Walk through the assignment of a parameter to a child's name. What has happened to that name by the time "
+        "`register_parameter` asks `hasattr(self, name)`?",
+        "`remove_from` at the top of `Module.__setattr__`",
+    ),
+    _misconception(
+        "anything_over_a_buffer",
+        _anything_over_a_buffer,
+        "a number under a buffer's name",
+        "a buffer's name takes any value",
+        "A running mean becomes the number 3. Could `state_dict()` save it? Which values does torch let in under that "
+        "name?",
+        "the last `raise TypeError` of `Module.__setattr__`",
     ),
     _misconception(
         "buffer_takes_any_place",

@@ -186,7 +186,7 @@ misconceptions = (
     _misconception(
         "other_arithmetic",
         OtherArithmetic,
-        "weight under one seed, bit for bit",
+        "weight under one seed, its bits read as integers",
         "the right distribution, computed with other roundings",
         "Your numbers agree with torch's to seven digits. How often is each of yours rounded on its way, and which "
         "method draws between two bounds in one go?",

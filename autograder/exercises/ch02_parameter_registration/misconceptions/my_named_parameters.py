@@ -91,6 +91,11 @@ class _ComparedByValue(_Walk):
         return any(value.shape == other.shape and torch.equal(value, other) for other in met)
 
 
+class _ComparedByAddress(_Walk):
+    def was_met(self, value: Any, met: list[Any]) -> bool:
+        return any(value.data_ptr() == other.data_ptr() for other in met)
+
+
 class _TrainableOnly(_Walk):
     def is_listed(self, value: Any) -> bool:
         return value is not None and value.requires_grad
@@ -199,6 +204,15 @@ misconceptions = (
         "names",
         "two parameters with equal values are taken for one",
         "Two fresh LayerNorm layers start with equal weights. Will they still be equal after a step?",
+        "the section «One weight in two places» in this chapter",
+    ),
+    _misconception(
+        "compared_by_address",
+        _ComparedByAddress(),
+        "names",
+        "two parameters over the same memory are taken for one",
+        "Make two parameters from one tensor. Are they one object or two, and what does each of them say when you ask "
+        "for its address?",
         "the section «One weight in two places» in this chapter",
     ),
     _misconception(

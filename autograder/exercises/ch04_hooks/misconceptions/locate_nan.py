@@ -256,7 +256,7 @@ misconceptions = (
     _misconception(
         "hooks_left",
         HooksLeft,
-        "modules with a hook left behind",
+        "modules whose hooks differ afterwards",
         "the hooks stay on the model",
         "Call the detector twice on one model. How many hooks does each module carry then?",
         "the section on handles in this chapter",

@@ -126,6 +126,28 @@ class LateBinding(_Recorder):
             self.handles.append(handle)
 
 
+class RegisteredBeforeAllNamesAreKnown(_Recorder):
+    def choose(self, names: Any) -> Any:
+        return list(self.parts() if names is None else names)
+
+    def register(self) -> None:
+        parts = self.parts()
+        for path in self.chosen:
+            self.handles.append(parts[path].register_forward_hook(self.hook_for(path)))
+
+
+class NoNamesTakenForAll(_Recorder):
+    def choose(self, names: Any) -> dict[str, nn.Module]:
+        return super().choose(names or None)
+
+
+class TuplesKeptAsLists(_Recorder):
+    def copied(self, value: Any) -> Any:
+        if isinstance(value, (list, tuple)):
+            return [self.copied(item) for item in value]
+        return super().copied(value)
+
+
 class UnknownNamesIgnored(_Recorder):
     def choose(self, names: Any) -> dict[str, nn.Module]:
         return {path: part for path, part in self.parts().items() if names is None or path in names}
@@ -139,7 +161,7 @@ misconceptions = (
     _misconception(
         "never_removed",
         NeverRemoved,
-        "modules with a hook left behind",
+        "modules whose hooks differ afterwards",
         "the hooks stay on the model after the block",
         "Print `len(model._forward_hooks)` after the block, then after a second one. Who takes your hooks away?",
         "the section on handles in this chapter",
@@ -147,7 +169,7 @@ misconceptions = (
     _misconception(
         "left_after_an_error",
         left_after_an_error,
-        "modules with a hook left behind by an error",
+        "modules whose hooks differ after an error",
         "the hooks stay when the block ends with an exception",
         "Let the model raise inside the block. Which of your lines after `yield` still run?",
         "the section on the with block in this chapter",
@@ -230,6 +252,30 @@ misconceptions = (
         "a path that the model does not have",
         "a path that does not exist is passed over in silence",
         "Somebody writes `steam` for `stem`. When does your tool tell them?",
+        "the card of this exercise",
+    ),
+    _misconception(
+        "registered_before_all_names_are_known",
+        RegisteredBeforeAllNamesAreKnown,
+        "modules whose hooks differ after the KeyError",
+        "a hook is registered before every name has been looked up, and stays when a later name is unknown",
+        "Of two names, the model has the first and not the second. What has your code done when the KeyError comes?",
+        "the section on the with block in this chapter",
+    ),
+    _misconception(
+        "no_names_taken_for_all",
+        NoNamesTakenForAll,
+        "modules recorded with names=[]",
+        "an empty list of names counts as none given",
+        "Somebody asks for no path at all, with an empty list. Is that the same as None, and what does your test say?",
+        "the card of this exercise",
+    ),
+    _misconception(
+        "tuples_kept_as_lists",
+        TuplesKeptAsLists,
+        "form of what was recorded for an LSTM",
+        "a tuple is recorded as a list",
+        "Print `type(output)` for an LSTM, and the type of what your record holds for it. Who tells them apart later?",
         "the card of this exercise",
     ),
 )

@@ -55,6 +55,14 @@ def pair_lost(model: nn.Module, path: str, change: Change) -> Any:
     return _hooked(model, path, hook)
 
 
+def pair_as_list(model: nn.Module, path: str, change: Change) -> Any:
+    def hook(module: nn.Module, args: tuple, output: Any) -> Any:
+        changed = _applied(change, output)
+        return list(changed) if isinstance(changed, tuple) else changed
+
+    return _hooked(model, path, hook)
+
+
 def none_in_the_pair(model: nn.Module, path: str, change: Change) -> Any:
     def hook(module: nn.Module, args: tuple, output: Any) -> Any:
         return (change(output[0]), *output[1:]) if isinstance(output, tuple) else change(output)
@@ -176,6 +184,14 @@ misconceptions = (
         "the pair with its first part changed",
         "a module that returned a tuple returns a tensor now",
         "How many things does attention return without you, and how many with you?",
+        "the card of this exercise",
+    ),
+    _misconception(
+        "pair_as_list",
+        pair_as_list,
+        "type of the pair with its first part changed",
+        "a module that returned a tuple returns a list now",
+        "A caller asks `isinstance(output, tuple)`. What does it find with your change in place?",
         "the card of this exercise",
     ),
     _misconception(

@@ -356,7 +356,7 @@ misconceptions = (
     _misconception(
         "none_shown_on_errors",
         NoneShownOnErrors,
-        "output that the hook after it receives",
+        "output that an always_call hook receives after an error in a hook",
         "after an error the output shown is always None",
         "Forward has returned, and a hook raised afterwards. Is there an output by then?",
         _ERRORS,

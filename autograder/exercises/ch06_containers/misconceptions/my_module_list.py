@@ -120,6 +120,16 @@ class GapsLeft(_List):
         self.add_module(str(len(self)), module)
 
 
+class GapUntilTheNextChange(_List):
+    def __delitem__(self, index: int) -> None:
+        delattr(self, list(self._modules)[index])
+
+
+class ChildrenWalked(_List):
+    def __iter__(self) -> Iterator[Any]:
+        return self.children()
+
+
 class InsertOverwrites(_List):
     def insert(self, index: int, module: nn.Module) -> None:
         self.add_module(str(index), module)
@@ -220,6 +230,22 @@ misconceptions = (
         "a deletion leaves a gap in the numbers",
         "Delete the second of three layers and print the names. Which name will the next append take?",
         _LIST,
+    ),
+    _misconception(
+        "gap_until_the_next_change",
+        GapUntilTheNextChange,
+        "after del layers[2]",
+        "a deletion leaves a gap in the numbers, which a later change closes",
+        "Delete the second of three layers, print the names, and save. Which keys does the file have, and which fit?",
+        _LIST,
+    ),
+    _misconception(
+        "children_walked",
+        ChildrenWalked,
+        "len() and loop of one layer, twice in the list",
+        "iteration hands out children(), which gives each object once",
+        "Put one layer into your list twice. How many does `children()` give, and how many does `_modules` hold?",
+        "the section «The same layer twice» in this chapter",
     ),
     _misconception(
         "insert_overwrites",

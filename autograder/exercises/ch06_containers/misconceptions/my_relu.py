@@ -39,6 +39,12 @@ class InPlace(nn.Module):
         return x
 
 
+class BelowZeroInPlace(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x[x < 0] = 0
+        return x
+
+
 class Leaking(nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return torch.where(x <= 0, 0.01 * x, x)
@@ -120,6 +126,14 @@ misconceptions = (
         "the input is left as it was",
         "the input tensor itself is overwritten",
         "Print x before and after the layer. Who else may still need it, for instance a skip connection?",
+        _CARD,
+    ),
+    _misconception(
+        "below_zero_in_place",
+        BelowZeroInPlace,
+        "the input is left as it was",
+        "the negative entries of the input tensor itself are overwritten, and 0 passes with its gradient",
+        "Print x before and after the layer: whose numbers did you change? And which side does an exact 0 fall on?",
         _CARD,
     ),
     _misconception(

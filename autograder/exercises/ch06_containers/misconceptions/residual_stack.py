@@ -61,6 +61,16 @@ class InPlace(ReferenceResidualStack):
         return x
 
 
+class InPlaceOnACopy(ReferenceResidualStack):
+    def forward(self, x: torch.Tensor, return_all: bool = False) -> Any:
+        values = [x]
+        x = x.clone()
+        for number in range(len(self.layers)):
+            x += self.step(number, x) - x
+            values.append(x)
+        return values if return_all else x
+
+
 class InputMissing(ReferenceResidualStack):
     def forward(self, x: torch.Tensor, return_all: bool = False) -> Any:
         values = super().forward(x, True)
@@ -78,6 +88,20 @@ class ValuesDetached(ReferenceResidualStack):
     def forward(self, x: torch.Tensor, return_all: bool = False) -> Any:
         values = super().forward(x, True)
         return [value.detach() for value in values] if return_all else values[-1]
+
+
+class PlainListOfLayers(ReferenceResidualStack):
+    def __init__(self, features: int, depth: int) -> None:
+        super().__init__(features, depth)
+        layers = list(self.layers)
+        del self.layers
+        self.layers = layers
+
+
+class SharedLayer(ReferenceResidualStack):
+    def __init__(self, features: int, depth: int) -> None:
+        super().__init__(features, depth)
+        self.layers = nn.ModuleList([nn.Linear(features, features)] * depth)
 
 
 class SharedNorm(ReferenceResidualStack):
@@ -167,6 +191,14 @@ misconceptions = (
         "the section «The values between» in this chapter",
     ),
     _misconception(
+        "in_place_on_a_copy",
+        InPlaceOnACopy,
+        "values with return_all",
+        "the input is copied once, and all sums are written into that copy",
+        "The caller's x is safe. Which object does each entry of your list hold, from the second one on?",
+        "the section «The values between» in this chapter",
+    ),
+    _misconception(
         "input_missing",
         InputMissing,
         "number of values with return_all",
@@ -189,6 +221,22 @@ misconceptions = (
         "the values between are cut off from the graph",
         "Somebody adds a loss on the value after the first layer. Which parameters would it reach?",
         "the section «The values between» in this chapter",
+    ),
+    _misconception(
+        "plain_list_of_layers",
+        PlainListOfLayers,
+        "parameters()",
+        "the linear layers are kept in a plain list, the norms are not",
+        "Print the names of your parameters. Which of your two lists does not occur in them?",
+        "chapter 0, where the hidden layers never moved",
+    ),
+    _misconception(
+        "shared_layer",
+        SharedLayer,
+        "parameters()",
+        "all steps share one linear layer",
+        "For depth 3, how many names with `layers` are there among your parameters?",
+        "the section «One layer, three names» in this chapter",
     ),
     _misconception(
         "shared_norm",

@@ -163,9 +163,40 @@ class OneHead(_Block):
         return x[:, None]
 
 
-class AttendsAcrossTheBatch(_Block):
+class _OfParts(_Block):
+    """The way most people write it: torch's attention and three dropouts are the parts."""
+
+    def __init__(
+        self, d_model: int, nhead: int, dim_feedforward: int, dropout: float = 0.1, norm_first: bool = False
+    ) -> None:
+        super().__init__(d_model, nhead, dim_feedforward, dropout, norm_first)
+        self.self_attn = self.attention(d_model, nhead, dropout)
+
+    def attention(self, d_model: int, nhead: int, dropout: float) -> nn.Module:
+        return nn.MultiheadAttention(d_model, nhead, dropout=dropout, batch_first=True)
+
     def attend(self, x: torch.Tensor, mask: torch.Tensor | None) -> torch.Tensor:
-        return super().attend(x.transpose(0, 1), mask).transpose(0, 1)
+        return self.drop(self.self_attn(x, x, x, attn_mask=mask)[0])
+
+
+class AttendsAcrossTheBatch(_OfParts):
+    def attention(self, d_model: int, nhead: int, dropout: float) -> nn.Module:
+        return nn.MultiheadAttention(d_model, nhead, dropout=dropout)
+
+
+class OneDropoutInAttention(_OfParts):
+    def attention(self, d_model: int, nhead: int, dropout: float) -> nn.Module:
+        return nn.MultiheadAttention(d_model, nhead, batch_first=True)
+
+
+class OneDropoutInFeedForward(_Block):
+    def feed(self, x: torch.Tensor) -> torch.Tensor:
+        return self.drop(self.linear2(self.activation(self.linear1(x))))
+
+
+class EveryMaskInverted(_OfParts):
+    def attend(self, x: torch.Tensor, mask: torch.Tensor | None) -> torch.Tensor:
+        return super().attend(x, None if mask is None else ~mask)
 
 
 class DropoutAtTheEndsOnly(_Block):
@@ -249,6 +280,14 @@ misconceptions = (
         "the section «A mask, and what True means» in this chapter",
     ),
     _misconception(
+        "every_mask_inverted",
+        EveryMaskInverted,
+        "output with a boolean mask",
+        "every mask is turned round, a float one included",
+        "What does the attention that you call take True for, and what should a float mask be turned into?",
+        "the section «A mask, and what True means» in this chapter",
+    ),
+    _misconception(
         "mask_ignored",
         MaskIgnored,
         "output with a boolean mask",
@@ -321,6 +360,24 @@ misconceptions = (
         "dropout at the end of each branch, and none inside",
         "How many modules of `nn.TransformerEncoderLayer` are Dropout, and which probability lives in an argument "
         "instead of a module?",
+        "the section «Where the dropouts sit» in this chapter",
+    ),
+    _misconception(
+        "one_dropout_in_attention",
+        OneDropoutInAttention,
+        "share kept by two dropouts in a row, attention",
+        "a value of the attention branch passes one dropout instead of two",
+        "A value of the attention branch passes two dropouts, one of which is an argument and no module. Which of the "
+        "two has your block?",
+        "the section «Where the dropouts sit» in this chapter",
+    ),
+    _misconception(
+        "one_dropout_in_feed_forward",
+        OneDropoutInFeedForward,
+        "share kept by two dropouts in a row, feed-forward",
+        "a value of the feed-forward branch passes one dropout instead of two",
+        "A value of the feed-forward branch passes two dropouts, at the hidden values and at the end. Which of the two "
+        "has your block?",
         "the section «Where the dropouts sit» in this chapter",
     ),
     _misconception(

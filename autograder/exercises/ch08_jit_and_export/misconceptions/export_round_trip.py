@@ -79,7 +79,7 @@ def _misconception(name: str, parts: tuple, rejected_by: str, summary: str, ques
     return Misconception(name, summary, question, read, rejected_by, parts)
 
 
-_FILE = "the section 'A file without a class' in this chapter"
+_FILE = "the section «A file without a class» in this chapter"
 
 misconceptions = (
     _misconception(
@@ -96,7 +96,7 @@ misconceptions = (
         "the file opens with torch.export.load",
         "the file holds a TorchScript trace",
         "Your file can be run without the class. Would the trace have told you that a branch of the model was lost?",
-        "the section 'What a trace keeps' in this chapter",
+        "the section «What a trace keeps» in this chapter",
     ),
     _misconception(
         "exported_in_training_mode",
@@ -104,7 +104,7 @@ misconceptions = (
         "output for the example",
         "the program is written as the model works in training",
         "In which mode was the model at the moment of the export, and what does Dropout do in the program?",
-        "the section 'A program has one mode' in this chapter",
+        "the section «A program has one mode» in this chapter",
     ),
     _misconception(
         "rows_of_the_example",
@@ -112,7 +112,7 @@ misconceptions = (
         "output for many rows",
         "the number of rows is fixed to the example's",
         "What does your loaded program say to a batch of another size, and which line of yours decided that?",
-        "the section 'One program for any number of rows' in this chapter",
+        "the section «One program for any number of rows» in this chapter",
     ),
     _misconception(
         "model_left_in_eval",
@@ -120,7 +120,7 @@ misconceptions = (
         "mode of the model afterwards",
         "the model that was handed in is left in eval mode",
         "Somebody saves a program after every epoch. In which mode does their second epoch run?",
-        "the section 'A program has one mode' in this chapter",
+        "the section «A program has one mode» in this chapter",
     ),
     _misconception(
         "tried_before_saving",
@@ -128,7 +128,7 @@ misconceptions = (
         "calls counted in the file",
         "the program is run once before it is saved, and it shares its buffers with the model",
         "Print `model.calls` before and after you try the program. Whose tensor does the program count in?",
-        "the section 'The program and the model share their tensors' in this chapter",
+        "the section «The program and the model share their tensors» in this chapter",
     ),
     _misconception(
         "rebinding_lost",
@@ -136,7 +136,7 @@ misconceptions = (
         "buffers of the loaded program after these calls",
         "strict export keeps the buffer changed in place and loses the one that is bound anew",
         "Two buffers change in `forward`, in two ways. Which of them does your program still keep up to date?",
-        "the section 'Buffers that change' in this chapter",
+        "the section «Buffers that change» in this chapter",
     ),
     _misconception(
         "program_returned",
@@ -144,7 +144,7 @@ misconceptions = (
         "output for the example",
         "the loaded program itself is returned, which cannot be called",
         "What does torch answer when you call the object that your `load_program` returns?",
-        "the section 'What torch.export returns' in this chapter",
+        "the section «What torch.export returns» in this chapter",
     ),
     _misconception(
         "loaded_once",

@@ -83,6 +83,12 @@ def _errors_pass(model: nn.Module, example: Tensor, others: list[Tensor]) -> boo
     return all(_alike(mine(x), traced(x)) for x in others)
 
 
+def _values_raise(model: nn.Module, example: Tensor, others: list[Tensor]) -> bool:
+    mine = copy.deepcopy(model).eval()
+    traced = torch.jit.trace(mine, example)
+    return all(torch.allclose(mine(x), traced(x)) for x in others)
+
+
 def _first_decides(model: nn.Module, example: Tensor, others: list[Tensor]) -> bool:
     return _compared(model, example, others[:1], _alike)
 
@@ -93,7 +99,7 @@ def _misconception(
     return Misconception(name, summary, question, read, rejected_by, (part,))
 
 
-_TRACING = "the section 'What a trace keeps' in this chapter"
+_TRACING = "the section «What a trace keeps» in this chapter"
 
 misconceptions = (
     _misconception(
@@ -111,7 +117,7 @@ misconceptions = (
         "a TracerWarning counts as unfaithful, silence as faithful",
         "Your function looks at warnings. Can you find a decision that warns and does no harm, and one that does harm "
         "and does not warn?",
-        "the section 'What the tracer says, and what it does not' in this chapter",
+        "the section «What the tracer says, and what it does not» in this chapter",
     ),
     _misconception(
         "shapes_decide",
@@ -130,6 +136,15 @@ misconceptions = (
         "the card of this exercise",
     ),
     _misconception(
+        "comparison_that_raises",
+        _values_raise,
+        "an if on the number of rows",
+        "answers of different shapes are compared value by value, which raises",
+        "The model answers with ten columns and the trace with five. Can their values be compared at all, and what did "
+        "you want to answer in that case?",
+        "the card of this exercise",
+    ),
+    _misconception(
         "nan_is_never_equal",
         _nan_differs,
         "nan in the same places",
@@ -144,7 +159,7 @@ misconceptions = (
         "dropout",
         "the model is traced and compared in training mode",
         "A new module is in training mode. Which layers answer twice differently to the same input there?",
-        "the section 'What a trace keeps' in this chapter, and chapter 3 on train() and eval()",
+        "the section «What a trace keeps» in this chapter, and chapter 3 on train() and eval()",
     ),
     _misconception(
         "model_left_in_eval",
@@ -160,7 +175,7 @@ misconceptions = (
         "buffers of the model afterwards",
         "the model itself is traced and called, which moves its buffers",
         "Print the buffers of a model that counts its calls before and after you trace it. How often was it called?",
-        "the section 'What a trace keeps' in this chapter",
+        "the section «What a trace keeps» in this chapter",
     ),
     _misconception(
         "errors_pass_through",

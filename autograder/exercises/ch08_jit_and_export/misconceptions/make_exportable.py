@@ -152,8 +152,8 @@ def _misconception(
     return Misconception(name, summary, question, read, rejected_by, (part,))
 
 
-_SHAPES = "the section 'One program for any number of rows' in this chapter"
-_DECISIONS = "the section 'A decision inside the program' in this chapter"
+_SHAPES = "the section «One program for any number of rows» in this chapter"
+_DECISIONS = "the section «A decision inside the program» in this chapter"
 
 misconceptions = (
     _misconception(
@@ -178,7 +178,7 @@ misconceptions = (
         "output for many rows",
         "the rows are declared free, and an example with a single row is shown",
         "It works when the example has several rows. What does torch.export conclude from a size of exactly 1?",
-        "the section 'Zero and one are special' in this chapter",
+        "the section «Zero and one are special» in this chapter",
     ),
     _misconception(
         "both_branches_run",
@@ -202,7 +202,7 @@ misconceptions = (
         "output for the example",
         "dropout is exported as it works in training",
         "In which mode was your module at the moment of the export, and can the program change it later?",
-        "the section 'A program has one mode' in this chapter",
+        "the section «A program has one mode» in this chapter",
     ),
     _misconception(
         "model_left_in_eval",
@@ -210,7 +210,7 @@ misconceptions = (
         "mode of the model afterwards",
         "the model that was handed in is left in eval mode",
         "Somebody exports in the middle of training and goes on. In which mode does their model learn?",
-        "the section 'A program has one mode' in this chapter",
+        "the section «A program has one mode» in this chapter",
     ),
     _misconception(
         "module_instead_of_program",
@@ -218,7 +218,7 @@ misconceptions = (
         "what is returned",
         "the program's module is returned instead of the program",
         "What can be saved, inspected and lowered: what torch.export returned, or what its `module()` gives?",
-        "the section 'What torch.export returns' in this chapter",
+        "the section «What torch.export returns» in this chapter",
     ),
     _misconception(
         "names_of_a_wrapper",
@@ -227,6 +227,6 @@ misconceptions = (
         "a wrapper puts a prefix before every name",
         "Compare the keys of the model's `state_dict()` with those of the program. Would a checkpoint of the one fit "
         "the other?",
-        "the section 'What torch.export returns' in this chapter",
+        "the section «What torch.export returns» in this chapter",
     ),
 )

@@ -114,6 +114,12 @@ class InnerLife(_Probing):
         yield "children", [name for name, _ in layer.named_children()]
 
 
+class ClassLookedAt(_Probing):
+    def names(self, layer: Any) -> Iterator[tuple]:
+        yield from super().names(layer)
+        yield "printout", repr(layer)
+
+
 class WeightsOfOne(_Probing):
     def prepare(self, layer: Any) -> None:
         pass
@@ -172,7 +178,7 @@ def _misconception(kind: type, name: str, rejected_by: str, summary: str, questi
 
 
 _CAUGHT = "rejects the one that is wrong in "
-_SECTION = "the section on what a check is worth in this chapter"
+_SECTION = "the section «What a check is worth» in this chapter"
 
 misconceptions = (
     _misconception(
@@ -195,8 +201,9 @@ misconceptions = (
         OrderOfNames,
         "order_of_names_asked_for",
         "accepts a design that registers in another order",
-        "the order of registration is compared",
-        "Does anything that loads a file or trains a model depend on the order of the names in it?",
+        "the order of registration is compared, or what is in no file",
+        "A right layer may register in another order, or keep a buffer that is in no file. Which of your observations "
+        "minds that, and does anything that loads the file or trains the model?",
         _SECTION,
     ),
     _misconception(
@@ -205,6 +212,15 @@ misconceptions = (
         "accepts a design with a helper module",
         "the probe looks at how a layer is built",
         "A colleague splits the layer into two modules, and it computes the same. Should your probe mind?",
+        _SECTION,
+    ),
+    _misconception(
+        ClassLookedAt,
+        "class_looked_at",
+        "accepts a design that calls torch's function",
+        "the name of the class, or its printout, is compared",
+        "A colleague's class has another name and prints in another way. Which of your observations asks for that, and "
+        "what does a layer do differently because of it?",
         _SECTION,
     ),
     _misconception(
@@ -229,7 +245,7 @@ misconceptions = (
         _CAUGHT + "the variance it divides by",
         "the difference between the two variances is smaller than what the probe forgives",
         "By which factor do the two variances of n rows differ? What is it for your n, and what do you forgive?",
-        "chapter 3, which variance goes where",
+        "chapter 3, «Which variance goes where»",
     ),
     _misconception(
         NoGradient,
@@ -261,7 +277,7 @@ misconceptions = (
         _CAUGHT + "its parameters",
         "the probe asks for values and never for what is trained and saved",
         "A statistic may be a buffer or a parameter, with the same numbers. Which of your observations would tell?",
-        "chapter 3, three homes for a tensor",
+        "chapter 3, «Three homes for a tensor»",
     ),
     _misconception(
         OneDtype,
@@ -269,6 +285,6 @@ misconceptions = (
         _CAUGHT + "float64",
         "everything is asked in float32",
         "What does the layer return after `.double()`? Who has asked it?",
-        "chapter 3, what .to() converts",
+        "chapter 3, «What `.to()` converts»",
     ),
 )

@@ -93,7 +93,7 @@ def _misconception(part: Any, name: str, rejected_by: str, summary: str, questio
     return Misconception(name, summary, question, read, rejected_by, (part,))
 
 
-_SECTION = "the section on clipping what the optimizer sees in this chapter"
+_SECTION = "the section «Clipping what the optimizer sees» in this chapter"
 _FIRST = "gradients after one backward"
 
 misconceptions = (
@@ -119,7 +119,7 @@ misconceptions = (
         "gradients after a second backward on top",
         "each contribution is clipped, and the sum of two is not",
         "Two calls of `backward()` each bring a gradient just at your limit. How large is their sum in `.grad`?",
-        "the two hooks of a tensor in this chapter",
+        "the section «The two hooks of a tensor» in this chapter",
     ),
     _misconception(
         clip_and_return,
@@ -128,7 +128,7 @@ misconceptions = (
         "the hook returns a tensor where torch expects nothing",
         "What does `clamp_` return, and what does a function without a `return` give? Which of the two does this kind "
         "of hook allow?",
-        "the two hooks of a tensor in this chapter",
+        "the section «The two hooks of a tensor» in this chapter",
     ),
     _misconception(
         clip_a_copy,
@@ -136,7 +136,7 @@ misconceptions = (
         _FIRST,
         "the clipped values are computed and thrown away",
         "Which tensor holds the clipped values after your hook has run, and who will read it?",
-        "chapter 3, updating a buffer: in place or a new tensor",
+        "chapter 3, «Updating a buffer»",
     ),
     _misconception(
         clip_the_norm,
@@ -160,7 +160,7 @@ misconceptions = (
         _FIRST,
         "the parameters are clipped instead of their gradients",
         "The hook is handed the parameter. Which of its two tensors did you change?",
-        "the two hooks of a tensor in this chapter",
+        "the section «The two hooks of a tensor» in this chapter",
     ),
     _misconception(
         clip_frozen_too,
@@ -168,7 +168,7 @@ misconceptions = (
         "handles came back",
         "a hook is asked for on parameters that get no gradient",
         "Run your function on a model whose first bias is frozen. What does torch say, and why?",
-        "chapter 4, hooks on tensors",
+        "the section «The two hooks of a tensor» in this chapter",
     ),
     _misconception(
         clip_without_biases,
@@ -184,6 +184,6 @@ misconceptions = (
         "gradients once the second is removed",
         "most of the hooks can never be removed",
         "How many hooks did your function register, and how many handles did it hand back?",
-        "chapter 4, handles",
+        "chapter 4, «Handles»",
     ),
 )

@@ -138,8 +138,8 @@ def _misconception(kind: type, name: str, rejected_by: str, summary: str, questi
     return Misconception(name, summary, question, read, rejected_by, (_function(kind),))
 
 
-_MODES = "chapter 3, train() and eval()"
-_SECTION = "the section on features that leave no trace in this chapter"
+_MODES = "chapter 3, «train() and eval()»"
+_SECTION = "the section «Features that leave no trace» in this chapter"
 
 misconceptions = (
     _misconception(
@@ -180,7 +180,7 @@ misconceptions = (
         "hooks left on the model",
         "the hook is never removed",
         "After a hundred calls of your function, how many hooks run at each forward, and what do they keep alive?",
-        "chapter 4, handles",
+        "chapter 4, «Handles»",
     ),
     _misconception(
         NothingAfterAnError,
@@ -196,7 +196,7 @@ misconceptions = (
         "features",
         "detach() shares memory with a tensor that the next layer writes over",
         "Are there negative numbers in your features? The layer returns some. Who wrote over them after your hook ran?",
-        "chapter 4, on detach in a hook",
+        "chapter 4, «What a hook should keep»",
     ),
     _misconception(
         LastBatchOnly,
@@ -220,7 +220,7 @@ misconceptions = (
         "features",
         "a layer that returns a tuple breaks the hook",
         "What does `nn.GRU` return, and what did your hook call on it?",
-        "chapter 4, on detach in a hook",
+        "chapter 4, «What a hook should keep»",
     ),
     _misconception(
         InInferenceMode,
@@ -229,6 +229,6 @@ misconceptions = (
         "the features are inference tensors, which no later training may use",
         "Train a small layer on your features. What does torch say, and which of its two modes without gradients is "
         "meant for tensors that are used again?",
-        "chapter 3, updating a buffer",
+        "chapter 3, «Updating a buffer»",
     ),
 )

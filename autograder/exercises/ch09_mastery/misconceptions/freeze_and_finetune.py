@@ -122,6 +122,12 @@ class NamesThatBeginAlike(_Finetuning):
         return any(name.startswith(path) for path in self.frozen)
 
 
+class ParametersThatBeginAlike(NamesThatBeginAlike):
+    def stop(self) -> None:
+        for path in self.frozen:
+            self.model.get_submodule(path).eval()
+
+
 class OneRateForAll(_Finetuning):
     def rate(self, name: str) -> float:
         return self.old.param_groups[0]["lr"]
@@ -144,8 +150,8 @@ def _misconception(kind: type, name: str, rejected_by: str, summary: str, questi
     return Misconception(name, summary, question, read, rejected_by, (_function(kind),))
 
 
-_FREEZING = "the section on three things that move a frozen number in this chapter"
-_MEMORY = "the section on what an optimizer remembers in this chapter"
+_FREEZING = "the section «Three things that move a frozen number» in this chapter"
+_MEMORY = "the section «What an optimizer remembers» in this chapter"
 _REQUIRES = "which parameters require a gradient"
 
 misconceptions = (
@@ -222,12 +228,20 @@ misconceptions = (
         "the card of this exercise",
     ),
     _misconception(
+        ParametersThatBeginAlike,
+        "parameters_that_begin_alike",
+        _REQUIRES,
+        "the parts are found by their path, and their parameters by the beginning of a name",
+        "Which names begin with `block`, and which of them lie inside the part of that name?",
+        "the card of this exercise",
+    ),
+    _misconception(
         OneRateForAll,
         "one_rate_for_all",
         "learning rate of each trained parameter",
         "the rates are not used",
         "Print `lr` of every group of your optimizer. How many different ones are there?",
-        "the section on groups in this chapter",
+        "the section «Groups» in this chapter",
     ),
     _misconception(
         SettingsLost,
@@ -235,6 +249,6 @@ misconceptions = (
         "other settings of the groups",
         "the new optimizer has the defaults of its class",
         "Print one group of the old optimizer and one of the new. Which settings differ besides the rate?",
-        "the section on groups in this chapter",
+        "the section «Groups» in this chapter",
     ),
 )

@@ -64,6 +64,16 @@ class CountAsFloat(_Layer):
         self.register_buffer("running_count", torch.tensor(0.0))
 
 
+class CountAsNumber(_Layer):
+    def place_count(self) -> None:
+        self.running_count = 0
+
+
+class CountInZerosOfOne(_Layer):
+    def place_count(self) -> None:
+        self.register_buffer("running_count", torch.zeros(1))
+
+
 class CountAlways(_Layer):
     def count(self) -> None:
         self.running_count += 1
@@ -109,6 +119,12 @@ class WeightAsItMultiplies(_Layer):
         return out if self.bias is None else out + self.bias
 
 
+class WeightAsLinearStarts(_Layer):
+    def place_weight(self, in_features: int, out_features: int) -> None:
+        self.weight = nn.Parameter(torch.empty(out_features, in_features))
+        nn.init.kaiming_uniform_(self.weight, a=5**0.5)
+
+
 class WeightUnscaled(_Layer):
     def place_weight(self, in_features: int, out_features: int) -> None:
         self.weight = nn.Parameter(torch.randn(out_features, in_features))
@@ -118,8 +134,8 @@ def _misconception(part: type, name: str, rejected_by: str, summary: str, questi
     return Misconception(name, summary, question, read, rejected_by, (part,))
 
 
-_TEMPLATE = "the section on the template of a layer in this chapter"
-_BUFFERS = "chapter 3, three homes for a tensor"
+_TEMPLATE = "the section «The template of a layer» in this chapter"
+_BUFFERS = "chapter 3, «Three homes for a tensor»"
 
 misconceptions = (
     _misconception(
@@ -144,7 +160,24 @@ misconceptions = (
         "dtypes in state_dict()",
         "the counter is a floating tensor",
         "After `.half()`, what is the largest number that this counter can count to, one by one?",
-        "chapter 3, what .to() converts",
+        "chapter 3, «What `.to()` converts»",
+    ),
+    _misconception(
+        CountAsNumber,
+        "count_as_a_python_number",
+        "buffers()",
+        "the counter is a Python number",
+        "Load the layer's file into a fresh layer. What does the fresh one count from, and where would the old count "
+        "have to stand?",
+        _BUFFERS,
+    ),
+    _misconception(
+        CountInZerosOfOne,
+        "count_in_a_row_of_one",
+        "buffers()",
+        "the counter is a floating tensor with one axis",
+        "Compare `torch.zeros(1)` with `torch.tensor(0)`: how many axes has each, and which dtype?",
+        "the card of this exercise",
     ),
     _misconception(
         CountAlways,
@@ -160,7 +193,7 @@ misconceptions = (
         "a state_dict() taken before the steps follows the count",
         "the counter becomes a new tensor at every call",
         "Somebody took `state_dict()` before the training. Does their tensor still count, and who made a second one?",
-        "chapter 3, updating a buffer",
+        "chapter 3, «Updating a buffer»",
     ),
     _misconception(
         BiasPlainNone,
@@ -200,7 +233,16 @@ misconceptions = (
         "parameters()",
         "the weight is stored as (in, out)",
         "Which axis of `nn.Linear(3, 5).weight` is the long one, and what would load into a layer like yours?",
-        "chapter 2, on the shape of a weight",
+        "chapter 2, «The linear layer»",
+    ),
+    _misconception(
+        WeightAsLinearStarts,
+        "weight_started_as_linear_does",
+        "spread of a large weight at the start, times √in",
+        "the weight starts uniform, as in nn.Linear",
+        "`nn.Linear` draws evenly between -1/√in and 1/√in. Is the standard deviation of such numbers their largest "
+        "value?",
+        "chapter 2, «Where the first numbers come from»",
     ),
     _misconception(
         WeightUnscaled,

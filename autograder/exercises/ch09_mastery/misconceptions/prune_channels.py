@@ -124,7 +124,7 @@ def _misconception(kind: type, name: str, rejected_by: str, summary: str, questi
     return Misconception(name, summary, question, read, rejected_by, (_function(kind),))
 
 
-_SECTION = "the section on channels that stay silent in this chapter"
+_SECTION = "the section «Channels that stay silent» in this chapter"
 _LASTING = "silent channels after three more steps"
 
 misconceptions = (
@@ -191,7 +191,7 @@ misconceptions = (
         "output after three more steps",
         "the optimizer goes on training a weight that nobody uses",
         "Is `layer.weight` still the tensor that the optimizer holds? How would you compare the two?",
-        "chapter 1, what an optimizer keeps",
+        "chapter 2, «What the optimizer holds»",
     ),
     _misconception(
         WithoutNoGrad,
@@ -199,7 +199,7 @@ misconceptions = (
         "silent channels",
         "a leaf that requires a gradient is changed in place",
         "Read the error: who is watching the tensor that you wrote to, and how do you ask them to look away?",
-        "chapter 3, updating a buffer",
+        "chapter 3, «Updating a buffer»",
     ),
     _misconception(
         OutputZeroed,
@@ -215,6 +215,6 @@ misconceptions = (
         "silent channels of a deep copy, trained on",
         "the hook silences the layer it was written for, whichever is called",
         "A deep copy brings its hooks along. Which layer does your hook write to when the copy is called?",
-        "chapter 4, what a hook is handed",
+        "chapter 4, «One function a path»",
     ),
 )

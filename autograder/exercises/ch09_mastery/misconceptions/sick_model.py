@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from autograder.clinic import FAULTS, Patient, admit
+from autograder.clinic import EXAMPLE_TEXT, FAULTS, Patient, admit
 from autograder.exercise import Misconception
 
 
@@ -119,6 +119,14 @@ class BuffersTriedOut(_Examination):
                 yield path
 
 
+class PatientCalled(_Examination):
+    """Calls the patient itself, to see whether it runs."""
+
+    def run(self) -> dict[str, list[str]]:
+        self.model(self.patient.sample)
+        return super().run()
+
+
 class EveryInplace(_Examination):
     def inplace_under_hook(self) -> Iterator[str]:
         return (path for path, part in self.modules.items() if getattr(part, "inplace", False))
@@ -151,6 +159,10 @@ def _own_first_finding() -> tuple[str, dict[str, list[str]]]:
     return text, {first: named[first]}
 
 
+def _own_of_the_example() -> tuple[str, dict[str, list[str]]]:
+    return EXAMPLE_TEXT, _Examination(admit(EXAMPLE_TEXT)).run()
+
+
 def _function(kind: type[_Examination]) -> Callable:
     def diagnose(patient: Patient) -> dict[str, list[str]]:
         return kind(patient).run()
@@ -163,7 +175,7 @@ def _misconception(kind: type, name: str, rejected_by: str, summary: str, questi
     return Misconception(name, summary, question, read, rejected_by, (_right_own, _function(kind)))
 
 
-_SECTION = "the section on seven faults and their traces in this chapter"
+_SECTION = "the section «Seven faults and their traces» in this chapter"
 
 misconceptions = (
     Misconception(
@@ -174,13 +186,21 @@ misconceptions = (
         "your own patient: places that you missed",
         (_own_first_finding, _function(_Examination)),
     ),
+    Misconception(
+        "patient_of_the_example",
+        "the patient of the notebook's example is diagnosed",
+        "Everybody who leaves the example as it is gets the same patient. Which text makes one that is yours alone?",
+        _SECTION,
+        "my_diagnosis() gives your id and a dict",
+        (_own_of_the_example, _function(_Examination)),
+    ),
     _misconception(
         EveryListWithModules,
         "every_list_taken_for_a_hiding_place",
         "unregistered",
         "a list of registered modules counts as hidden",
         "A module may stand in a list and be registered as well. How do you tell that two names mean one object?",
-        "chapter 0, find_orphans",
+        "chapter 0, «Looking for what is missing»",
     ),
     _misconception(
         RootAttributesOnly,
@@ -188,7 +208,7 @@ misconceptions = (
         "unregistered",
         "lists inside the blocks are not looked at",
         "Whose attributes did you look at: the model's, or those of every part of it?",
-        "chapter 0, find_orphans",
+        "chapter 0, «Looking for what is missing»",
     ),
     _misconception(
         EqualValues,
@@ -196,7 +216,7 @@ misconceptions = (
         "untied",
         "two tensors with equal numbers count as one",
         "Two weights start with the same numbers. After one step of training, are they still equal?",
-        "chapter 2, tied weights",
+        "chapter 2, «One weight in two places»",
     ),
     _misconception(
         ForwardHooksOnly,
@@ -204,7 +224,7 @@ misconceptions = (
         "leaked_hook",
         "only one registry of hooks is read",
         "How many kinds of forward hooks does a module keep, and in how many dicts?",
-        "chapter 4, where hooks are kept",
+        "chapter 4, «Handles»",
     ),
     _misconception(
         EveryHook,
@@ -228,7 +248,7 @@ misconceptions = (
         "wrong_mode",
         "the flags further down are not read",
         "How many flags named `training` has the patient, and how many did you read?",
-        "chapter 3, train() and eval()",
+        "chapter 3, «train() and eval()»",
     ),
     _misconception(
         FalsyMomentum,
@@ -236,7 +256,7 @@ misconceptions = (
         "frozen_buffer",
         "momentum None counts as no momentum",
         "What does BatchNorm do when its momentum is None, and is that standing still?",
-        "chapter 3, which variance goes where",
+        "chapter 3, «Which variance goes where»",
     ),
     _misconception(
         BuffersTriedOut,
@@ -247,12 +267,21 @@ misconceptions = (
         _SECTION,
     ),
     _misconception(
+        PatientCalled,
+        "patient_called",
+        "the patient is left as it was",
+        "the patient itself is called, which moves its statistics and stops at one of the faults",
+        "One call of the patient: what does it move in training mode, and which of the seven faults would stop it? "
+        "What else of the patient could you call?",
+        _SECTION,
+    ),
+    _misconception(
         EveryInplace,
         "every_inplace_layer_reported",
         "inplace_under_hook",
         "an in-place activation alone counts as a fault",
         "Which of the in-place layers of this patient would raise in a forward, and what else do they carry?",
-        "chapter 4, backward hooks and in-place layers",
+        "chapter 4, «Where backward hooks stumble»",
     ),
     _misconception(
         FirstGroupOnly,
@@ -260,7 +289,7 @@ misconceptions = (
         "not_optimized",
         "only one group of the optimizer is read",
         "How many groups has `patient.optimizer`, and what is in the second?",
-        "the section on groups in this chapter",
+        "the section «Groups» in this chapter",
     ),
     _misconception(
         FrozenExpected,
@@ -276,6 +305,6 @@ misconceptions = (
         "not_optimized",
         "`in` compares tensors by their values",
         "What does `tensor in list` ask of each element, identity or equality, and what is the answer for two tensors?",
-        "chapter 2, tied weights",
+        "chapter 2, «One weight in two places»",
     ),
 )

@@ -176,7 +176,7 @@ class WithATable:
         if registry not in self.__dict__:
             raise AttributeError("call super().__init__() first")
         if registry == "_buffers":
-            self.register_buffer(name, value)
+            self.register_buffer(name, value, persistent=value.persistent)
             return
         for other in (self.__dict__, self._parameters, self._modules, self._buffers):
             if other is not self.__dict__[registry] and name in other:
@@ -288,9 +288,8 @@ class WithHelpers:
         if kind not in self.__dict__:
             raise AttributeError(f"{name} is assigned before MiniModule.__init__()")
         if kind == "_buffers":
-            if name not in self._buffers:
-                self.register_buffer(name, value)
-            self._buffers[name] = value
+            kept = self._persistent.get(name, True)
+            self.register_buffer(name, value, getattr(value, "persistent", kept))
         else:
             kept = self.__dict__[kind]
             if name not in kept:

@@ -13,7 +13,7 @@ def with_branches(module, name, value):
     if isinstance(value, nn.Parameter):
         if not ready:
             raise AttributeError("before __init__")
-        if "." in name or name in dir(type(module)):
+        if "." in name or name == "" or name in dir(type(module)):
             raise KeyError(name)
         return "_parameters"
     if ready and name in own["_parameters"]:
@@ -35,7 +35,7 @@ def with_branches(module, name, value):
     if isinstance(value, nn.Buffer):
         if not ready:
             raise AttributeError("before __init__")
-        if "." in name or hasattr(module, name):
+        if "." in name or name == "" or hasattr(module, name):
             raise KeyError(name)
         return "_buffers"
     return "__dict__"
@@ -73,7 +73,7 @@ def with_a_match(module, name, value):
     registers = isinstance(value, (nn.Parameter, nn.Module)) or (isinstance(value, nn.Buffer) and keeper is None)
     if registers and "_modules" not in module.__dict__:
         raise AttributeError(name)
-    odd_name = "." in name or hasattr(nn.Module, name)
+    odd_name = "." in name or not name or hasattr(nn.Module, name)
     match value, keeper:
         case nn.Parameter(), _:
             if odd_name:

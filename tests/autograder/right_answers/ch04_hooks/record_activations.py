@@ -103,7 +103,7 @@ def with_an_exit_stack(model, names=None):
 
     with ExitStack() as stack:
         found = dict(model.named_modules())
-        for path in names or found:
+        for path in found if names is None else names:
             handle = found[path].register_forward_hook(partial(keep, path), with_kwargs=True, prepend=True)
             stack.enter_context(handle)
         yield seen
