@@ -15,6 +15,7 @@ READABLE = {"text/html", "image/png", "image/svg+xml"}
 # nbgrader's own list calls every exercise "Test cell"; Bootstrap takes away the triangle of what can be opened.
 _STYLE = """<style>
 #toc, a.anchor-link { display: none }
+details { margin-top: 1em }
 summary { display: list-item; cursor: pointer }
 .results { margin: 0 0 2em; border-collapse: collapse }
 .results td, .results th { padding: .4em .8em; border: 1px solid #bbb; vertical-align: top; text-align: left }

@@ -5,13 +5,15 @@ from __future__ import annotations
 import importlib.util
 import os
 import re
+import secrets
 import shutil
+import signal
 import socket
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,7 +22,7 @@ import pytest
 import requests
 
 ROOT = Path(__file__).resolve().parents[2]
-ADMINISTRATOR = "a token that only this test knows"
+ADMINISTRATOR = secrets.token_hex(16)
 SCOPES = ["admin:users", "admin:servers", "tokens"]
 PROXY = shutil.which("configurable-http-proxy") or shutil.which(
     "configurable-http-proxy", path=str(ROOT / "node_modules" / ".bin")
@@ -49,9 +51,9 @@ class Server:
         """Return what the server answers, read as JSON."""
         return self._read(self.session.get(f"{self.address}/{path}", timeout=120))
 
-    def post(self, path: str, **fields: str) -> Any:
+    def post(self, address: str, /, **fields: str) -> Any:
         """Send a form, as nbgrader's buttons do, and return the answer."""
-        return self._read(self.session.post(f"{self.address}/{path}", data=fields, timeout=240))
+        return self._read(self.session.post(f"{self.address}/{address}", data=fields, timeout=240))
 
     def put(self, path: str, content: Any) -> Any:
         """Send JSON and return the answer."""
@@ -71,7 +73,7 @@ def _free_ports(count: int) -> list[int]:
         return [each.getsockname()[1] for each in taken]
 
 
-def _configure(folder: Path, ports: list[int]) -> str:
+def _configure(folder: Path, ports: list[int]) -> None:
     """Write the documented configuration with this folder's paths, and what makes it a hub for tests."""
     places = {"/srv/nbgrader/exchange": str(folder / "exchange"), "/home/": f"{folder}/home/"}
 
@@ -112,7 +114,6 @@ c.JupyterHub.services = [{{"name": "test", "api_token": {ADMINISTRATOR!r}}}]
 c.JupyterHub.load_roles = [{{"name": "test", "services": ["test"], "scopes": {SCOPES!r}}}]
 """
     )
-    return f"http://127.0.0.1:{public}"
 
 
 class Hub:
@@ -128,7 +129,6 @@ class Hub:
         api = f"{self.address}/hub/api/users"
         servers = []
         for user in users:
-            self._ask("POST", f"{api}/{user}")
             token = self._ask("POST", f"{api}/{user}/tokens", json={"note": "test"}).json()["token"]
             session = requests.Session()
             session.headers["Authorization"] = f"token {token}"
@@ -148,8 +148,9 @@ class Hub:
 @contextmanager
 def jupyterhub(folder: Path) -> Iterator[Hub]:
     """Run a hub whose configuration, exchange and users' homes are in a folder; ends every server with it."""
-    address = _configure(folder, _free_ports(3))
-    environment = {**os.environ, "CONFIGPROXY_AUTH_TOKEN": "only on loopback"}
+    ports = _free_ports(3)
+    _configure(folder, ports)
+    environment = {**os.environ, "CONFIGPROXY_AUTH_TOKEN": secrets.token_hex(16)}
     with (folder / "hub.log").open("w") as log:
         process = subprocess.Popen(
             [sys.executable, "-m", "jupyterhub", "-f", "jupyterhub_config.py"],
@@ -157,19 +158,25 @@ def jupyterhub(folder: Path) -> Iterator[Hub]:
             env=environment,
             stdout=log,
             stderr=subprocess.STDOUT,
+            start_new_session=True,
         )
         try:
-            while not _answers(address):
-                assert process.poll() is None, (folder / "hub.log").read_text()[-4000:]
-                time.sleep(0.2)
-            yield Hub(address)
+            # The hub's own port first: the proxy is up before the hub and would complain about every question.
+            for port in (ports[2], ports[0]):
+                while not _answers(f"http://127.0.0.1:{port}/hub/api/"):
+                    assert process.poll() is None, (folder / "hub.log").read_text()[-4000:]
+                    time.sleep(0.2)
+            yield Hub(f"http://127.0.0.1:{ports[0]}")
         finally:
             process.terminate()
             process.wait()
+            # A hub that has failed leaves its proxy behind.
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGTERM)
 
 
 def _answers(address: str) -> bool:
     try:
-        return requests.get(f"{address}/hub/api/", timeout=5).ok
-    except requests.ConnectionError:
+        return requests.get(address, timeout=5).ok
+    except requests.RequestException:
         return False

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+import inspect
 import re
 import shutil
 from pathlib import Path
@@ -10,8 +12,10 @@ from typing import Any
 import pytest
 from nbgrader.api import Gradebook
 
+from autograder.grading.ticket import grading_seed
+from autograder.registry import load_exercise
 from tests.grading.answers import SUBMISSIONS
-from tests.grading.classroom import CHAPTER, grade, hand_in, make_course, run
+from tests.grading.classroom import CHAPTER, SECRET, grade, hand_in, make_course, run
 from tests.jupyterlab_server import chromium, jupyterlab, needs_chromium
 
 pytestmark = [pytest.mark.browser, needs_chromium]
@@ -130,3 +134,45 @@ def test_a_regrade_gives_the_same_points_and_keeps_what_was_given_by_hand(
     review: dict, graded_again: dict, way: str
 ) -> None:
     assert graded_again[way] == (review["grades"][0], 3.5, COMMENT)
+
+
+@pytest.fixture(scope="module")
+def feedback(course: Path, graded_again: dict) -> dict[str, str]:
+    """The page that each student gets."""
+    done = run(course, "nbgrader", "generate_feedback", CHAPTER)
+    assert done.returncode == 0, done.stdout + done.stderr
+    pages = {student: course / "feedback" / student / CHAPTER / f"{CHAPTER}.html" for student in (ADA, CLEO, EVA)}
+    return {student: page.read_text(encoding="utf-8") for student, page in pages.items()}
+
+
+def test_feedback_opens_with_points_and_verdict_of_each_exercise(course: Path, feedback: dict) -> None:
+    with chromium() as page:
+        page.goto((course / "feedback" / CLEO / CHAPTER / f"{CHAPTER}.html").as_uri())
+        rows = [" ".join(row.split()) for row in page.locator(".results tr").all_inner_texts()]
+        assert re.match(r"my_batchnorm 3\.5 of 4 ✗ \d+ of \d+ checks agree with torch Your instructor changed", rows[1])
+        assert re.match(r"my_dropout 3 of 3 ✓ (\d+) of \1 checks agree with torch$", rows[2])
+        assert rows[-1] == f"my_batchnorm There is a comment: {COMMENT}"
+        page.get_by_role("link", name="my_dropout").click()
+        page.locator(".output_html", has_text="my_dropout:").wait_for()
+        assert page.evaluate("document.documentElement.scrollWidth") <= 1280
+        assert page.seen == {"outside": [], "errors": []}
+
+
+def test_feedback_asks_the_question_of_the_misconception_and_never_states_the_fix(feedback: dict) -> None:
+    assert "Which two variances" in feedback[CLEO] and "Which two variances" not in feedback[ADA]
+    assert "NameError" in feedback[EVA] and "NameError" not in feedback[CLEO]
+
+
+@pytest.mark.parametrize("student", [ADA, CLEO, EVA])
+def test_feedback_holds_no_secret_and_nothing_of_anyone_else(course: Path, feedback: dict, student: str) -> None:
+    others = {ADA, CLEO, EVA} - {student}
+    hidden = {SECRET, str(grading_seed(SECRET)), "grading_seed", "BEGIN SOLUTION", "BEGIN HIDDEN", str(course), *others}
+    # What the probe observes and how: the statements of the hidden test itself.
+    probe = [line.strip() for line in inspect.getsource(load_exercise("my_batchnorm").observe).splitlines()]
+    observing = {line for line in probe if line.startswith("yield ")}
+    assert observing
+    hidden |= observing
+    page = html.unescape(re.sub(r"<[^>]+>", "", feedback[student]))
+    assert [text for text in hidden if text in page] == []
+    assert (COMMENT in page) == (student == CLEO)
+    assert len(feedback[student]) < 1_000_000
