@@ -58,6 +58,7 @@ c.PenaltyPerDay.grace_minutes = {grace_minutes!r}
 c.PenaltyPerDay.at_most = None
 
 # Reads the file names of Moodle, Canvas and Google Classroom: nbgrader zip_collect
+c.ZipCollectApp.extractor_plugin = "autograder.instructor.unpacking.NotebookExtractor"
 c.ZipCollectApp.collector_plugin = "autograder.instructor.platform_files.PlatformFileCollector"
 """
 
