@@ -86,9 +86,7 @@ def _prepare(options: argparse.Namespace, progress: Progress) -> tuple[Any, list
         assignment = read_assignment(gradebook, chapter, source, course.config)
         students = submitted_students(directory, chapter, options.student)
         if not students:
-            who = "nobody" if options.student == "*" else options.student
-            where = Path(directory.format_path(directory.submitted_directory, "STUDENT", chapter))
-            raise UsageError(f"There is nothing to grade: {who} has a folder {where.relative_to(course.root)}.")
+            raise UsageError(_nothing_to_grade(gradebook, course, chapter, options.student))
         settings = Settings(
             assignment,
             seed_of(course.config, course.root),
@@ -108,6 +106,18 @@ def _prepare(options: argparse.Namespace, progress: Progress) -> tuple[Any, list
     if options.device == "cuda":
         print("On a GPU each submission gets a fresh process: a CUDA context cannot be forked.", file=sys.stderr)
     return Engine(directory, settings, writer, journal, progress.show), students
+
+
+def _nothing_to_grade(gradebook: Any, course: Any, chapter: str, student: str) -> str:
+    name = "STUDENT" if student == "*" else student
+    folder = Path(course.directory.format_path(course.directory.submitted_directory, name, chapter))
+    where = folder.relative_to(course.root)
+    if student == "*":
+        return f"There is nothing to grade: nobody has a folder {where}."
+    known = student in {each.id for each in gradebook.students}
+    return f"There is nothing to grade: there is no folder {where}" + (
+        "." if known else f", and the gradebook knows no student {student}: a slip in the name?"
+    )
 
 
 def _run(engine: Any, options: argparse.Namespace, students: list[str], progress: Progress) -> int:
