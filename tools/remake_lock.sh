@@ -15,7 +15,8 @@ trap 'rm -f "$new"' EXIT
 
 CUSTOM_COMPILE_COMMAND='make lock' .venv/bin/pip-compile --quiet --strip-extras \
     --no-emit-index-url --no-emit-find-links --no-emit-trusted-host --no-emit-options \
-    --extra test --extra grading --extra cluster --extra postgresql ${UPGRADE:+--upgrade} --output-file "$new" pyproject.toml
+    --extra test --extra grading --extra cluster --extra hub --extra postgresql \
+    ${UPGRADE:+--upgrade} --output-file "$new" pyproject.toml
 
 # A package and the comment lines below it, which say what needs it, go together.
 sed -E 's/^([A-Za-z0-9._-]+==[^+ ]+)\+[A-Za-z0-9.]+/\1/' "$new" |

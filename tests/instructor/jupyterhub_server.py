@@ -116,11 +116,20 @@ c.JupyterHub.load_roles = [{{"name": "test", "services": ["test"], "scopes": {SC
     )
 
 
+def _name(home: Path, user: str) -> None:
+    """Tell nbgrader a student's name, which it takes from the machine's account: here all have the same one."""
+    file = home / ".jupyter" / "nbgrader_config.py"
+    if not file.exists():
+        file.parent.mkdir(parents=True)
+        file.write_text(f"c = get_config()\nc.CourseDirectory.student_id = {user!r}\n")
+
+
 class Hub:
     """A running hub: it starts its users' servers."""
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: str, homes: Path) -> None:
         self.address = address
+        self.homes = homes
         self.administrator = requests.Session()
         self.administrator.headers["Authorization"] = f"token {ADMINISTRATOR}"
 
@@ -129,6 +138,7 @@ class Hub:
         api = f"{self.address}/hub/api/users"
         servers = []
         for user in users:
+            _name(self.homes / user, user)
             token = self._ask("POST", f"{api}/{user}/tokens", json={"note": "test"}).json()["token"]
             session = requests.Session()
             session.headers["Authorization"] = f"token {token}"
@@ -166,7 +176,7 @@ def jupyterhub(folder: Path) -> Iterator[Hub]:
                 while not _answers(f"http://127.0.0.1:{port}/hub/api/"):
                     assert process.poll() is None, (folder / "hub.log").read_text()[-4000:]
                     time.sleep(0.2)
-            yield Hub(f"http://127.0.0.1:{ports[0]}")
+            yield Hub(f"http://127.0.0.1:{ports[0]}", folder / "home")
         finally:
             process.terminate()
             process.wait()
