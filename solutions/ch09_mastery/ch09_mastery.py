@@ -186,8 +186,9 @@ check("my_custom_layer", MyCustomLayer)
 # ## Clipping what the optimizer sees
 #
 # Back to the run that explodes. The optimizer reads `.grad` of each parameter, so that is what has to be clipped. In
-# your own training loop one line does it, between `backward()` and `step()`. There are two such lines, and they do
-# different things. Take a gradient of (3, 0.1) and the limit 1, and work out both by hand first.
+# your own training loop one line does it, between `backward()` and `step()`. There are two such lines,
+# `clip_grad_value_` and `clip_grad_norm_`, and they do different things. Take a gradient of (3, 0.1) and the limit 1, and
+# work out both by hand first.
 
 # %%
 for clip in (nn.utils.clip_grad_value_, nn.utils.clip_grad_norm_):
@@ -438,8 +439,8 @@ for gradient in (1.0, 0.0):
 # has to be set again, at the last moment at which nobody can undo it: just before each forward. Which hook runs then?
 # And it must silence the layer that is **called**: a deep copy of a layer takes its hooks along.
 #
-# torch's own tool is `torch.nn.utils.prune`. Look at how it solves the same problem: it renames the parameter, keeps
-# the mask as a buffer, and computes the product in a pre-hook.
+# torch's own tool is `torch.nn.utils.prune`; `ln_structured` prunes whole rows by their norm. Look at how it solves the
+# same problem: it renames the parameter, keeps the mask as a buffer, and computes the product in a pre-hook.
 
 # %%
 from torch.nn.utils import prune
@@ -754,7 +755,8 @@ print("equal:", one_way == other_way, "| close:", abs(one_way - other_way) < 1e-
 # zoo escapes.
 #
 # A check here is a *probe*: a generator that drives something and yields what it sees. It is run twice, on torch's
-# layer and on yours, and the two lists of observations are compared. Here is a small one at work on two activations.
+# layer and on yours, and the two lists of observations are compared. Here is a small one at work on two activations,
+# `nn.ReLU` and `nn.LeakyReLU`, which lets a hundredth of a negative input through.
 
 
 # %%
@@ -905,8 +907,8 @@ def train(model, epochs=30):
 
 
 # %% [markdown]
-# Now run it. Your `clip_gradients` hands back handles; they come off again when the training is over. One core does it:
-# with matrices this small, two cores spend their time waiting for each other.
+# Now run it. Your `clip_gradients` hands back handles; they come off again when the training is over. One core does it
+# (`torch.set_num_threads(1)`): with matrices this small, two cores spend their time waiting for each other.
 
 # %%
 try:

@@ -111,8 +111,8 @@ card = Card(
     may_change="the body of `probe`, and functions of your own beside it",
     specification=(
         "`probe(make)` is a generator: it builds layers with `make(num_features, eps=…, momentum=…)`, drives them, and "
-        "yields what it sees (200 observations at most), `yield name, value`; `yield name, value, tolerance` sets how far "
-        "two numbers may differ",
+        "yields what it sees (200 observations at most), `yield name, value`; `yield name, value, tolerance` sets how "
+        "far two numbers may differ",
         "it runs once with torch's `nn.BatchNorm1d` and once with each design, and finds the same random numbers every "
         "time; equal observations mean accepted, a difference or an error means rejected; tensors are compared with "
         "the tolerance of their dtype",
