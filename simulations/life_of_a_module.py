@@ -10,6 +10,7 @@ from torch import nn
 
 from simulations.live import Simulation, amount, choice, figure_png
 from simulations.player import Page
+from simulations.preserve import one_thread
 from simulations.scan import add_nodes, scan
 from simulations.trace import Trace, number, rounded, snapped
 
@@ -36,7 +37,7 @@ def rings(count: int) -> tuple[torch.Tensor, torch.Tensor]:
 
 def record(steps: int = 12, dropout: float = 0.2, optimizer: str = "Adam") -> Trace:
     """Live one life with real torch; the seed is fixed."""
-    with torch.random.fork_rng([]):
+    with torch.random.fork_rng([]), one_thread():
         torch.manual_seed(4)
         return _live(Living(dropout), steps, dropout, optimizer)
 

@@ -42,6 +42,17 @@ def refuse(module: object) -> str | None:
 
 
 @contextlib.contextmanager
+def one_thread() -> Iterator[None]:
+    """Compute on one thread: sums are then added in one order, so that a recording shows the same digits everywhere."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
+
+
+@contextlib.contextmanager
 def preserved(module: nn.Module) -> Iterator[None]:
     """Put the module and the random states back to what they were, whatever happens inside.
 
@@ -60,7 +71,8 @@ def preserved(module: nn.Module) -> Iterator[None]:
     gradients = [(tensor, tensor.grad, None if tensor.grad is None else tensor.grad.clone()) for tensor in tensors]
     needed = [(tensor, tensor.requires_grad) for tensor in tensors]
     python_state, grad_mode, default = random.getstate(), torch.is_grad_enabled(), torch.get_default_dtype()
-    with torch.random.fork_rng(list(range(torch.cuda.device_count())) if torch.cuda.is_initialized() else []):
+    generators = list(range(torch.cuda.device_count())) if torch.cuda.is_initialized() else []
+    with torch.random.fork_rng(generators), one_thread():
         try:
             yield
         finally:

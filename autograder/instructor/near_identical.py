@@ -5,7 +5,7 @@ What is compared is therefore only what is left of an answer without
 
 - comments, docstrings, and the names that a student chose: renaming changes nothing;
 - every line of the stub, of the hint's template (with its gaps filled in any way), and of the chapter's other cells;
-- every line that more than a third of the class has as well.
+- every line that more than half of the class has as well.
 
 The rest is compared token by token with rapidfuzz's Indel distance: the share of both sequences that is not common to
 them in the same order. Two are near-identical when their distance is at most a tenth and less than a third of what it
@@ -32,7 +32,7 @@ from rapidfuzz.distance import Indel
 ENOUGH_TOKENS = 80
 LARGEST_DISTANCE = 0.1
 SHARE_OF_USUAL_DISTANCE = 1 / 3
-COMMON_SHARE = 1 / 3
+COMMON_SHARE = 1 / 2
 # Below this many answers, what is usual cannot be told; above that many, comparing each with each takes minutes.
 FEWEST_FOR_USUAL = 8
 MOST_COMPARED = 3000

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -35,8 +36,9 @@ def write_csv(file: Path, rows: Iterable[Sequence[Cell]], *, mark: bool = False)
             writer.writerows([_shown(cell) for cell in row] for row in rows)
         fresh.replace(file)
     except OSError as error:
-        fresh.unlink(missing_ok=True)
-        raise UsageError(f"{file} cannot be written: {error.strerror}.") from None
+        with contextlib.suppress(OSError):
+            fresh.unlink(missing_ok=True)
+        raise UsageError(f"{file} cannot be written: {error.strerror or error}.") from None
 
 
 def _shown(cell: Cell) -> str | int:

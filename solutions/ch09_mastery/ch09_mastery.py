@@ -17,7 +17,7 @@
 # everything in its place, three recipes with hooks, a fine-tuning that forgets nothing, a sick model of your own to
 # diagnose, and a check that you write yourself. At the end you train, inspect, export and reload a small network.
 #
-# Plan for about five hours: one and a half of reading and predicting, the rest for seven exercises and a capstone. It
+# Plan for five to six hours: one and a half of reading and predicting, the rest for seven exercises and a capstone. It
 # is a chapter for several evenings; every exercise stands alone.
 #
 # The first cell loads what you need. Run it now.
@@ -775,7 +775,8 @@ print(list(small_probe(nn.LeakyReLU)))
 # %% [markdown]
 # Your probe gets the hardest customer of the course: the BatchNorm of chapter 3, in several right designs and fifteen
 # wrong ones. Think of the life of a layer, from its registries to the training after its first eval. Values by which
-# a wrong layer could be right by chance are your worst enemies.
+# a wrong layer could be right by chance are your worst enemies. If your probe rejects a right design, the report tells
+# you which of your observations did it.
 
 # %% [markdown]
 # {{card be_the_grader}}

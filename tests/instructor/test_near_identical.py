@@ -26,7 +26,7 @@ def test_a_copy_under_other_names_and_comments_is_found() -> None:
     assert group.students == ("copy", "s7") and group.similarity > 0.95
 
 
-def test_a_ring_larger_than_a_third_of_the_class_is_found_by_its_very_text() -> None:
+def test_a_ring_larger_than_half_of_the_class_is_found_by_its_very_text() -> None:
     answers = _class(12)
     text = batchnorm(random.Random(99)).replace(
         "        if self.training:", "        # from the lecture\n        if self.training:"

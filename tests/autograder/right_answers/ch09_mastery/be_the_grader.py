@@ -102,4 +102,43 @@ def with_a_class(make):
     yield from _Watcher(make)
 
 
-right_answers = [(straight_through,), (as_one_dictionary,), (with_a_class,)]
+def line_by_line_of_the_card(make):
+    """Asks for every sentence of chapter 3's card, the refusal of a single row included."""
+    torch.manual_seed(0)
+    layer = make(3, eps=0.01, momentum=0.3)
+    yield "start", sorted((name, str(value.dtype), value.sum().item()) for name, value in layer.state_dict().items())
+    yield "trained", sorted(name for name, _ in layer.named_parameters())
+    with torch.no_grad():
+        layer.weight.copy_(torch.tensor([2.0, -1.0, 0.5]))
+        layer.bias.copy_(torch.tensor([0.3, -0.7, 1.1]))
+    x = (torch.randn(5, 3) * 3 + 2).requires_grad_()
+    given, held = x.detach().clone(), layer.running_mean
+    y = layer(x)
+    yield "output", y
+    (y * torch.randn(5, 3)).sum().backward()
+    yield "gradients", [x.grad, layer.weight.grad, layer.bias.grad]
+    yield "in place", [held, layer.running_var, layer.num_batches_tracked]
+    try:
+        layer(x[:1])
+        yield "one row in training", "accepted"
+    except ValueError:
+        yield "one row in training", "refused"
+    layer.eval()
+    for rows in (given, given[:1]):
+        yield f"eval of {len(rows)}", layer(rows)
+    yield "input", torch.equal(given, x.detach())
+    yield "after eval", [layer.running_mean, layer.running_var, layer.num_batches_tracked]
+    yield "training again", layer.train()(given + 1)
+    other = make(3, eps=0.01, momentum=0.3)
+    yield "loads", str(other.load_state_dict(layer.state_dict()))
+    yield "loaded", other.eval()(given)
+    copy.deepcopy(layer).train()(given)
+    yield "a copy trains alone", layer.running_mean
+    average = make(3, momentum=None)
+    for step in range(3):
+        average(given + step)
+    yield "average", [average.running_mean, average.running_var]
+    yield "wide", layer.double().eval()(given.double()), 1e-4
+
+
+right_answers = [(straight_through,), (as_one_dictionary,), (with_a_class,), (line_by_line_of_the_card,)]
