@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -178,6 +179,8 @@ class PlatformFileCollector(FileNameCollectorPlugin):
                 "or pass over such files with --PlatformFileCollector.skip_unknown=True"
             )
         if problems:
+            # What was unpacked is in the archive still; left there, it would make nbgrader ask for --force next time.
+            shutil.rmtree(folder)
             self.parent.fail("Nothing was collected:\n  %s", "\n  ".join(problems))
         for path in found.unknown:
             self.log.warning("Passed over, it is nobody's in the gradebook: %s", path)
@@ -186,6 +189,14 @@ class PlatformFileCollector(FileNameCollectorPlugin):
                 "Canvas marks as late, without saying how late, so that no penalty will follow: %s",
                 ", ".join(sorted(set(found.late))),
             )
+        there = {owner for owner, _ in found.owners.values()}
+        for student in there:
+            # Made here, because nbgrader warns of each one that it makes.
+            os.makedirs(
+                directory.format_path(directory.submitted_directory, student, directory.assignment_id), exist_ok=True
+            )
+        nothing = ", ".join(sorted({student.id for student in students} - there)) or "nobody"
+        print(f"{len(there)} of {len(students)} students have handed in; nothing here from: {nothing}.")
         return found
 
     def _already_there(self, found: Sorted) -> Iterator[str]:

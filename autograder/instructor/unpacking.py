@@ -47,6 +47,7 @@ class NotebookExtractor(ExtractorPlugin):
         """
         self._left = self.megabytes << 20
         source, target = Path(archive_path), Path(extracted_path)
+        self._target = target
         files = sorted(path for path in source.rglob("*") if path.is_file())
         if not files:
             self.log.warning("No files found in directory: %s", source)
@@ -92,6 +93,7 @@ class NotebookExtractor(ExtractorPlugin):
             return
         self._left -= member.size
         if self._left < 0:
+            shutil.rmtree(self._target)
             self.parent.fail("Nothing was collected: the archives unpack to more than %d MB.", self.megabytes)
         place = folder / name
         try:
