@@ -10,10 +10,12 @@
 #             COURSE_ARGS='--chapters ch03'    more arguments for `autograder course`
 #             REPORT_ARGS='--anonymous'        more arguments for `autograder report`
 #             BENCH_ARGS='grading --classes 20'  what `make bench` measures: checks, figures, grading
+#             MOMENTS=20               at how many moments `make hostile` kills a run
+#             EXAMPLES=2000            how many inputs `make fuzz` makes up for each test
 #             UPGRADE=1                lets `make lock` move to newer versions
 
 .DEFAULT_GOAL := help
-.PHONY: help lab site check watch doctor reset preflight test lint course grade report notebooks \
+.PHONY: help lab site check watch doctor reset preflight test lint course grade report hostile fuzz notebooks \
 	notebooks-check bench lock clean
 MAKEFLAGS += --no-print-directory
 
@@ -27,6 +29,8 @@ FOLDER ?=
 COURSE_ARGS ?=
 REPORT_ARGS ?=
 BENCH_ARGS ?=
+MOMENTS ?= 20
+EXAMPLES ?= 2000
 
 # JupyterLab refuses to run as root unless told; in a container root is the ordinary user.
 AS_ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)
@@ -53,6 +57,8 @@ help:
 	@echo "For authors"
 	@echo "  make notebooks        build the notebooks from solutions/*/*.py"
 	@echo "  make notebooks-check  say which notebooks are not what their source gives"
+	@echo "  make hostile          grade hostile and broken submissions, killing a run at MOMENTS=20 moments"
+	@echo "  make fuzz             make up notebooks and observations for minutes (EXAMPLES=2000)"
 	@echo "  make lint             read the code with ruff"
 	@echo "  make lock             remake requirements.lock (UPGRADE=1 for newer versions)"
 	@echo "  make clean            remove .venv and caches; your work and your progress stay"
@@ -63,7 +69,8 @@ lab:
 	@tools/install.sh lab
 	@$(BIN)/autograder start >/dev/null || true
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m jupyterlab \
-		--ServerApp.ip=127.0.0.1 --LabApp.default_url=/lab/tree/notebooks/start_here.ipynb \
+		--ServerApp.ip=127.0.0.1 \
+		--LabApp.default_url="/lab/tree/notebooks$$(test ! -f notebooks/start_here.ipynb || echo /start_here.ipynb)" \
 		$(if $(PORT),--ServerApp.port=$(PORT)) $(AS_ROOT) $(LAB_ARGS)
 
 check:
@@ -109,6 +116,15 @@ report:
 	@tools/install.sh test
 	@test -n "$(CHAPTER)" || { echo "Name a chapter: make report CHAPTER=ch03_buffers_and_state" >&2; exit 2; }
 	@$(BIN)/autograder report "$(CHAPTER)" $(REPORT_ARGS)
+
+hostile:
+	@tools/install.sh test
+	@HOSTILE_MOMENTS='$(MOMENTS)' PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pytest tests/hostile $(PYTEST_ARGS)
+
+fuzz:
+	@tools/install.sh test
+	@FUZZ_EXAMPLES='$(EXAMPLES)' PATH="$(CURDIR)/$(BIN):$$PATH" \
+		$(BIN)/python -m pytest tests/hostile/test_fuzz.py -o timeout=0 $(PYTEST_ARGS)
 
 notebooks:
 	@tools/install.sh test

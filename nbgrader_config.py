@@ -49,6 +49,7 @@ c.GenerateAssignment.preprocessors = [
 
 c.Autograde.sanitize_preprocessors = [
     ClearOutput,
+    "autograder.grading.assignment.DropStrayMarks",
     "nbgrader.preprocessors.DeduplicateIds",
     "nbgrader.preprocessors.OverwriteKernelspec",
     "autograder.grading.assignment.RestoreCells",

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["check", "evaluate", "predict", "quiz", "recall"]
+__all__ = ["check", "evaluate", "predict", "preflight", "quiz", "recall"]
 
 _HOMES = {
     "check": "autograder.checking",
     "evaluate": "autograder.evaluation",
     "predict": "autograder.lesson",
+    "preflight": "autograder.student.handing_in",
     "quiz": "autograder.lesson",
     "recall": "autograder.lesson",
 }

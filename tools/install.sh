@@ -135,6 +135,11 @@ PIP_USER=no PIP_DISABLE_PIP_VERSION_CHECK=1 "$venv/bin/python" -m pip install \
     --log "$log" $constraints -e ".$extras" ||
     stop "pip could not finish the installation. Check the network and the disk, then run the same command again: it goes on from here. The log is .venv/install.log."
 
+# Every kernel of this .venv then knows what to say after a restart, when nothing of the course is imported yet.
+start=$root/autograder/lesson/ipython_config.py
+[ ! -f "$start" ] || { mkdir -p "$venv/etc/ipython" && cp "$start" "$venv/etc/ipython/"; } ||
+    stop "The packages are installed, but .venv cannot be written to; run the same command again."
+
 fingerprint >"$venv/.course-$what.new" && mv "$venv/.course-$what.new" "$venv/.course-$what" ||
     stop "The packages are installed, but .venv cannot be written to; run the same command again."
 echo "Installed."

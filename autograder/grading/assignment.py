@@ -37,6 +37,8 @@ from autograder.grading.sandbox import Preload
 from autograder.messages import UsageError
 from autograder.registry import exercise_names
 
+SCHEMA_VERSION = 3  # Of nbgrader's metadata, as nbgrader 0.9 writes it.
+
 
 @dataclass(frozen=True)
 class SourceNotebook:
@@ -181,8 +183,53 @@ class _Snapshot:
         raise MissingEntry(f"No such cell: {name}")
 
 
+class DropStrayMarks(NbGraderPreprocessor):
+    """Remove nbgrader metadata that is none: the steps after this one expect a dictionary with a name in it."""
+
+    def preprocess_cell(
+        self, cell: NotebookNode, resources: dict[str, Any], cell_index: int
+    ) -> tuple[NotebookNode, dict[str, Any]]:
+        """Leave the cell an ordinary one where its mark cannot be read."""
+        mark = cell.metadata.get("nbgrader")
+        if mark is not None and not (isinstance(mark, dict) and isinstance(mark.get("grade_id"), str)):
+            self.log.warning("The nbgrader metadata of cell %d cannot be read, and is dropped.", cell_index)
+            del cell.metadata["nbgrader"]
+        return cell, resources
+
+
 class RestoreCells(OverwriteCells):
-    """nbgrader's step that puts the instructor's cells back, also where the cells around a missing one are gone too."""
+    """nbgrader's step that puts the instructor's cells back, also where the cells around a missing one are gone too.
+
+    What a cell is for (an answer, a check, how many points) is put back as well, and a cell that was marked by hand
+    becomes an ordinary one.
+    """
+
+    def preprocess_cell(
+        self, cell: NotebookNode, resources: dict[str, Any], cell_index: int
+    ) -> tuple[NotebookNode, dict[str, Any]]:
+        """Put back a cell's mark, then its type and text."""
+        if (name := _grade_id(cell)) is None:
+            return cell, resources
+        notebook = self.gradebook.find_notebook(self.notebook_id, self.assignment_id)
+        source = next((each for each in notebook.source_cells if each.name == name), None)
+        if source is None:
+            self.log.warning("Cell '%s' is not one of the released cells; its mark is dropped.", name)
+            del cell.metadata["nbgrader"]
+            return cell, resources
+        points = {each.name: each.max_score for each in (*notebook.grade_cells, *notebook.task_cells)}
+        mark = {
+            "grade_id": name,
+            "grade": any(each.name == name for each in notebook.grade_cells),
+            "solution": any(each.name == name for each in notebook.solution_cells),
+            "task": any(each.name == name for each in notebook.task_cells),
+            "locked": source.locked,
+            "cell_type": source.cell_type,
+            "schema_version": SCHEMA_VERSION,
+        }
+        if name in points:
+            mark["points"] = points[name]
+        cell.metadata["nbgrader"] = nbformat.from_dict(mark)
+        return super().preprocess_cell(cell, resources, cell_index)
 
     def add_missing_grade_cells(
         self, nb: NotebookNode, resources: dict[str, Any]

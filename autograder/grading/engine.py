@@ -20,9 +20,18 @@ from typing import Any
 
 from nbgrader.coursedir import CourseDirectory
 
-from autograder.grading.grade import LARGEST_NOTEBOOK, Graded, Settings, Submission, grade
-from autograder.grading.gradebook import GradebookError, NotRecorded, TooManyFiles, Writer, files_beside, timestamp_of
-from autograder.grading.limits import Limits
+from autograder.grading.grade import Graded, Settings, Submission, grade
+from autograder.grading.gradebook import (
+    GradebookError,
+    NotRecorded,
+    TooManyFiles,
+    Writer,
+    files_beside,
+    links_beside,
+    shown,
+    timestamp_of,
+)
+from autograder.grading.limits import LARGEST_NOTEBOOK, Limits
 from autograder.grading.sandbox import SandboxError
 from autograder.grading.store import Journal, environment_digest
 
@@ -99,18 +108,23 @@ def read_submission(course: CourseDirectory, chapter: str, student: str, setting
             raise Unreadable(f"{file.name} cannot be read: {error.strerror}.") from None
     if not notebooks:
         wanted = " or ".join(f"{notebook.name}.ipynb" for notebook in settings.assignment.notebooks)
-        there = sorted(path.name for path in folder.glob("*.ipynb"))[:3]
+        there = sorted(shown(path.name) for path in folder.glob("*.ipynb"))[:3]
         beside = f" (there is {', '.join(there)})" if there else ""
         raise Unreadable(f"its folder holds no {wanted}{beside}.")
-    return Submission(student, notebooks, _files(course, chapter, folder, limits))
+    links = tuple(links_beside(folder, course.ignore))
+    return Submission(student, notebooks, _files(course, chapter, folder, limits, links), links)
 
 
-def _files(course: CourseDirectory, chapter: str, folder: Path, limits: Limits) -> tuple[tuple[str, bytes], ...]:
-    """Return the files beside the notebooks, the instructor's own in place of the student's."""
+def _files(
+    course: CourseDirectory, chapter: str, folder: Path, limits: Limits, links: Sequence[str]
+) -> tuple[tuple[str, bytes], ...]:
+    """Return the files beside the notebooks but for the links, the instructor's own in place of the student's."""
     files: dict[str, bytes] = {}
     size = 0
     try:
         for name, path in files_beside(folder, course.ignore, limits.file_count):
+            if name in links:
+                continue
             size += os.path.getsize(path)
             if size > limits.files:
                 raise Unreadable(f"the files beside its notebook have more than {limits.files >> 20} MB.")
@@ -118,7 +132,7 @@ def _files(course: CourseDirectory, chapter: str, folder: Path, limits: Limits) 
     except TooManyFiles as error:
         raise Unreadable(str(error)) from None
     except OSError as error:
-        raise Unreadable(f"{error.filename} cannot be read: {error.strerror}.") from None
+        raise Unreadable(f"{shown(os.path.basename(error.filename))} cannot be read: {error.strerror}.") from None
     for name, path in files_beside(course.format_path(course.source_directory, ".", chapter), course.ignore):
         files[name] = Path(path).read_bytes()
     return tuple(sorted(files.items()))
@@ -132,7 +146,7 @@ def digest_of(submission: Submission, settings: Settings, times: object) -> str:
     parts = [settings.assignment.digest, settings.seed, settings.devices, asdict(settings.limits), str(times)]
     digest = hashlib.sha256(repr([*parts, environment_digest()]).encode())
     for name, data in (*sorted(submission.notebooks.items()), *submission.files):
-        digest.update(f"\0{name}\0{len(data)}\0".encode() + data)
+        digest.update(os.fsencode(f"\0{name}\0{len(data)}\0") + data)
     return digest.hexdigest()
 
 
@@ -217,6 +231,9 @@ class Engine:
             # Another due date, or an extension, is another penalty for the same work.
             times = (timestamp_of(folder), self.writer.due_date(self.chapter, student))
             digest = self._digests[student] = digest_of(submission, self.settings, times)
+            if submission.left_out:
+                names = ", ".join(map(shown, submission.left_out[:3]))
+                self.report.note(f"{student}: what is a link to elsewhere was left out ({names}).")
             entry = graded.get(student)
             final = Path(self.course.format_path(self.course.autograded_directory, student, self.chapter))
             if entry and entry.get("digest") == digest and final.is_dir():
@@ -246,6 +263,10 @@ class Engine:
                 outcome.points = self.writer.record(self.chapter, result)
             except NotRecorded as error:
                 outcome.sentence = str(error)
+            except (GradebookError, SandboxError):
+                raise
+            except Exception as error:  # One submission that cannot be written down must not end the others' run.
+                outcome.sentence = f"recording it failed ({type(error).__name__}: {str(error)[:200]})."
             else:
                 outcome.state = "recorded"
                 outcome.sentence = " ".join(notebook.unfinished for notebook in result.notebooks if notebook.unfinished)

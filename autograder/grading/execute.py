@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from autograder.grading.assignment import Assignment, preload_of
 from autograder.grading.confine import BUBBLEWRAP, LANDLOCK, NAMESPACES, NONE
 from autograder.grading.course import course_secret, limits_of
 from autograder.grading.grade import Settings, close_sandboxes, execute_and_judge
-from autograder.grading.gradebook import files_beside
+from autograder.grading.gradebook import files_beside, links_beside, shown
 from autograder.grading.limits import MEGABYTE, Limits
 from autograder.grading.store import Store
 from autograder.grading.ticket import grading_seed
@@ -58,6 +59,7 @@ class ExecuteForGrading(NbGraderPreprocessor):
             self.sandbox,
             str(root / ".grading" / "results"),
         )
+        self._remove_links(root, folder, names)
         files = [(name, Path(path).read_bytes()) for name, path in files_beside(folder, (), settings.limits.file_count)]
         notes: list[str] = []
         nb, judgements, unfinished, _, _, _ = execute_and_judge(nb, files, settings, Store(Path(settings.store)), notes)
@@ -66,3 +68,17 @@ class ExecuteForGrading(NbGraderPreprocessor):
         for judgement in judgements:
             self.log.info("%s: %s of %s points", judgement.cell, judgement.points, judgement.maximum)
         return nb, resources
+
+    def _remove_links(self, root: Path, folder: Path, names: dict[str, str]) -> None:
+        """Remove what nbgrader copied because the student handed in a link to it."""
+        place = self.config.get("CourseDirectory", {}).get("submitted_directory") or "submitted"
+        own = root / self.source_directory / names["assignment"]
+        for name in links_beside(root / place / names["student"] / names["assignment"], ()):
+            if (own / name).exists():  # The instructor's file lies in its place.
+                continue
+            self.log.warning("%s is a link to elsewhere, and is left out.", shown(name))
+            copied = folder / name
+            if copied.is_dir() and not copied.is_symlink():
+                shutil.rmtree(copied)
+            else:
+                copied.unlink(missing_ok=True)

@@ -23,12 +23,10 @@ from nbformat.v4.rwbase import strip_transient
 
 from autograder.grading.assignment import Assignment, Steps
 from autograder.grading.confine import NONE
-from autograder.grading.limits import Limits
+from autograder.grading.limits import LARGEST_NOTEBOOK, MOST_VALUES, Limits
 from autograder.grading.sandbox import Sandbox, SandboxError
 from autograder.grading.store import Store, environment_digest, key_of
 from autograder.grading.ticket import Judgement, Ticket
-
-LARGEST_NOTEBOOK = 50_000_000
 
 
 @dataclass(frozen=True)
@@ -47,11 +45,15 @@ class Settings:
 
 @dataclass(frozen=True)
 class Submission:
-    """What a student handed in: notebooks as the bytes of their files, and the other files beside them."""
+    """What a student handed in: notebooks as the bytes of their files, and the other files beside them.
+
+    ``left_out`` names files that are links: they could be anything that the instructor may read.
+    """
 
     student: str
     notebooks: Mapping[str, bytes]
     files: tuple[tuple[str, bytes], ...] = ()
+    left_out: tuple[str, ...] = ()
 
 
 @dataclass
@@ -108,35 +110,40 @@ def grade(settings: Settings, submission: Submission) -> Graded:
     return result
 
 
+class NotANotebook(ValueError):
+    """A file that cannot be read as a notebook; the sentence says why."""
+
+
 def _in_words(error: Exception) -> str:
-    if isinstance(error, NoNotebook):
+    if isinstance(error, NotANotebook):
         return str(error)
     text = str(error).strip().splitlines()
     return f"{type(error).__name__}: {text[0][:300] if text else 'no reason was given'}"
 
 
-class NoNotebook(ValueError):
-    """A file is no notebook; the sentence says what it is instead."""
-
-
 def read_notebook(data: bytes) -> NotebookNode:
-    """Return a notebook from a file's bytes. Raises NoNotebook, in one sentence, when they are none."""
+    """Return a notebook from a file's bytes. Raises NotANotebook, in one sentence, when they are none."""
     if len(data) > LARGEST_NOTEBOOK:
-        raise NoNotebook(f"the file has {len(data) >> 20} MB, and {LARGEST_NOTEBOOK >> 20} are allowed.")
+        raise NotANotebook(f"the file has {len(data) >> 20} MB, and {LARGEST_NOTEBOOK >> 20} are allowed.")
+    if sum(map(data.count, (b"[", b"{", b","))) > MOST_VALUES:
+        raise NotANotebook(f"it holds more than {MOST_VALUES} values.")
     try:
+        text = data.decode("utf-8-sig")
+        if "\\ud" in text.lower():  # Half of a surrogate pair can be read from a file, and be written to none.
+            text = json.dumps(json.loads(text), ensure_ascii=False).encode("utf-8", "replace").decode()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # About identifiers of cells, which are mended while it is read.
-            notebook = nbformat.reads(data.decode("utf-8-sig"), as_version=4)
+            notebook = nbformat.reads(text, as_version=4)
     except UnicodeDecodeError:
-        raise NoNotebook("its text is not UTF-8.") from None
+        raise NotANotebook("its text is not UTF-8.") from None
     except RecursionError:
-        raise NoNotebook("it is nested too deeply.") from None
-    except nbformat.reader.NotJSONError:
-        raise NoNotebook("it is not a notebook: its text is not JSON.") from None
+        raise NotANotebook("it is nested too deeply.") from None
+    except (nbformat.reader.NotJSONError, json.JSONDecodeError):
+        raise NotANotebook("it is not a notebook: its text is not JSON.") from None
     except (AttributeError, KeyError, TypeError, ValueError, nbformat.ValidationError) as error:
-        raise NoNotebook(f"it is JSON, and no notebook ({type(error).__name__}).") from None
+        raise NotANotebook(f"it is JSON, and no notebook ({type(error).__name__}).") from None
     if not isinstance(notebook.get("cells"), list):
-        raise NoNotebook("it has no list of cells.")
+        raise NotANotebook("it has no list of cells.")
     return notebook
 
 
@@ -193,13 +200,7 @@ def execute_and_judge(
 
         notebook, unfinished, usage = run_cold(notebook, files, ticket, settings.limits, settings.sandbox)
     else:
-        from autograder.grading.replay import run_cells
-
-        with _one_at_a_time:
-            sandbox = sandbox_for(settings)
-        if notes is not None:
-            notes.extend(note for note in sandbox.notes if note not in notes)
-        unfinished, usage = run_cells(notebook, sandbox, list(files), ticket)
+        unfinished, usage = _run_warm(notebook, files, settings, ticket, [] if notes is None else notes)
     from autograder.grading.judge import judge_notebook
 
     with _one_at_a_time, one_thread():
@@ -209,6 +210,31 @@ def execute_and_judge(
         with contextlib.suppress(OSError):  # Without room for it the result is not kept, and is still a result.
             store.put(key, {**value, "judgements": [asdict(each) for each in judgements]})
     return notebook, judgements, unfinished, usage, False, key
+
+
+def _run_warm(
+    notebook: NotebookNode, files: Sequence[tuple[str, bytes]], settings: Settings, ticket: Ticket, notes: list[str]
+) -> tuple[str | None, dict[str, Any]]:
+    """Execute a notebook in this process's sandbox; once more in a fresh one where the sandbox was lost on the way.
+
+    Raises RuntimeError when it was lost twice: the others' runs need not wait for what may be this submission's doing.
+    """
+    from autograder.grading.replay import run_cells
+
+    for _ in range(2):
+        with _one_at_a_time:
+            sandbox = sandbox_for(settings)
+        notes.extend(note for note in sandbox.notes if note not in notes)
+        try:
+            unfinished, usage = run_cells(notebook, sandbox, list(files), ticket)
+        except SandboxError:
+            if not sandbox.has_ended():
+                raise
+            continue
+        # Whoever watches a submission reports how it ended, unless both were ended from outside.
+        if not unfinished or usage or not sandbox.has_ended():
+            return unfinished, usage
+    raise RuntimeError("the sandbox was ended from outside twice while it ran (is there enough memory?)")
 
 
 @contextlib.contextmanager

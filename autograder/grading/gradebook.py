@@ -195,7 +195,7 @@ class Writer:
         submitted = self._path(self.course.submitted_directory, result.student, assignment)
         source = self._path(self.course.source_directory, ".", assignment)
         folder.mkdir(parents=True)
-        self._copy(submitted, folder, set())
+        self._copy(submitted, folder, set(links_beside(submitted, self.course.ignore)))
         self._copy(source, folder, set(self._kept.get(assignment, [])))
         for notebook in result.notebooks:
             (folder / f"{notebook.name}.ipynb").write_text(notebook.text, encoding="utf-8")
@@ -254,17 +254,35 @@ def files_beside(folder: str | Path, ignore: Iterable[str], most: int | None = N
     Symbolic links are left out: one could point at anything that the instructor may read. Raises TooManyFiles at the
     first file beyond ``most``.
     """
-    patterns, count = [*ignore, "*.ipynb"], 0
+    for count, (name, path) in enumerate(_all_files(folder, ignore)):
+        if most is not None and count >= most:
+            raise TooManyFiles(f"it brings more than {most} files.")
+        if not os.path.islink(path) and os.path.isfile(path):
+            yield name, path
+
+
+def links_beside(folder: str | Path, ignore: Iterable[str]) -> list[str]:
+    """Return the names of what a student handed in as a symbolic link, or as a file with other names elsewhere."""
+    return [
+        name
+        for name, path in _all_files(folder, ignore)
+        if os.path.islink(path) or (os.path.isfile(path) and os.stat(path).st_nlink > 1)
+    ]
+
+
+def shown(name: str) -> str:
+    """Return a file's name such that it fits into a line of text, whatever bytes it is made of."""
+    return os.fsencode(name).decode("utf-8", "replace").encode("unicode_escape").decode()
+
+
+def _all_files(folder: str | Path, ignore: Iterable[str]) -> Iterator[tuple[str, str]]:
+    patterns = [*ignore, "*.ipynb"]
     for directory, folders, names in os.walk(folder):
         folders[:] = sorted(each for each in folders if not _is_ignored(each, patterns))
-        for name in sorted(names):
-            path = os.path.join(directory, name)
-            if _is_ignored(name, patterns) or os.path.islink(path) or not os.path.isfile(path):
-                continue
-            count += 1
-            if most is not None and count > most:
-                raise TooManyFiles(f"it brings more than {most} files.")
-            yield os.path.relpath(path, folder), path
+        for name in sorted([*names, *(each for each in folders if os.path.islink(os.path.join(directory, each)))]):
+            if not _is_ignored(name, patterns):
+                path = os.path.join(directory, name)
+                yield os.path.relpath(path, folder), path
 
 
 def _is_ignored(name: str, patterns: Iterable[str]) -> bool:

@@ -6,6 +6,9 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 MEGABYTE = 2**20
+LARGEST_NOTEBOOK = 100 * MEGABYTE
+# Lists, dictionaries and what is between them: pictures have few, and a file of nothing else would fill the memory.
+MOST_VALUES = 3_000_000
 
 
 @dataclass(frozen=True)

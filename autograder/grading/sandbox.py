@@ -92,6 +92,13 @@ class Sandbox:
         """Whether the parent still runs."""
         return self._process is not None and self._process.poll() is None
 
+    def has_ended(self) -> bool:
+        """Whether the parent is gone, which may show a moment after its forks are."""
+        if self._process is not None:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(1.0)
+        return not self.is_alive()
+
     def close(self) -> None:
         """End the parent and everything it started."""
         if self._control is not None:

@@ -46,7 +46,7 @@ def key_of(
     parts = [cells, asdict(limits), ticket.seed, ticket.devices, environment_digest(), confined]
     digest = hashlib.sha256(json.dumps(parts, sort_keys=True).encode())
     for path, data in sorted(files):
-        digest.update(f"\0{path}\0{len(data)}\0".encode() + data)
+        digest.update(os.fsencode(f"\0{path}\0{len(data)}\0") + data)
     return digest.hexdigest()
 
 

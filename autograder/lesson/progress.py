@@ -134,3 +134,16 @@ def exercises_passed() -> list[str]:
         if entry["kind"] == "check" and isinstance(value, dict) and value.get("passed") is True:
             passed.setdefault(entry["id"])
     return list(passed)
+
+
+def last_passed() -> dict[str, float]:
+    """Return for each exercise that has passed its check when it last did, in seconds since 1970. Raises nothing."""
+    passed: dict[str, float] = {}
+    for entry in entries():
+        value = entry["value"]
+        if entry["kind"] == "check" and isinstance(value, dict) and value.get("passed") is True:
+            try:
+                passed[entry["id"]] = datetime.fromisoformat(entry["time"]).timestamp()
+            except (ValueError, OverflowError):
+                continue
+    return passed

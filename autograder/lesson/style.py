@@ -32,8 +32,9 @@ _PANEL = """
 .lesson-panel pre { margin: .3em 0 .6em; padding: .6em .8em; border-radius: 4px; overflow-x: auto;
   background: var(--jp-layout-color2, #eee); line-height: 1.45 }
 .lesson-panel code { font-family: var(--jp-code-font-family, monospace); font-size: .93em;
-  background: var(--jp-layout-color2, #eee); color: inherit; padding: 0 .25em; border-radius: 3px }
-.lesson-panel pre code { padding: 0; background: none }
+  background: var(--jp-layout-color2, #eee); color: inherit; padding: 0 .25em; border-radius: 3px;
+  white-space: pre-wrap; overflow-wrap: anywhere }
+.lesson-panel pre code { padding: 0; background: none; white-space: pre }
 .lesson-panel .widget-radio { height: auto; margin: 0 0 8px; width: 100% }
 .lesson-panel .widget-radio-box { width: 100%; margin: 0 !important; padding: 0 }
 .lesson-panel .widget-radio-box label { display: flex; flex-direction: row-reverse; justify-content: flex-end;

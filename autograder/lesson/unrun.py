@@ -1,4 +1,8 @@
-"""A check cell run before its answer cell, or after a kernel restart: one sentence instead of a traceback."""
+"""A cell of the course run before the cells it needs, or after a kernel restart: one sentence instead of a traceback.
+
+``check`` loads this. In the .venv of ``make lab`` every kernel loads it as it starts (ipython_config.py): after a
+restart nothing of the course has been imported yet, and its functions are the first names that are missing.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +11,7 @@ import sys
 from typing import Any
 
 CHECK_CELL = re.compile(r"^check\(", re.MULTILINE)
+COURSE_FUNCTIONS = ("check", "predict", "quiz", "recall")
 
 
 def explain_unrun_answers() -> None:
@@ -19,8 +24,14 @@ def explain_unrun_answers() -> None:
     from IPython import get_ipython
 
     shell = get_ipython()
+    if shell is not None:
+        load_ipython_extension(shell)
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """Called by IPython when a kernel starts in an environment that the course is installed in."""
     # Somebody else's handler stays: a course has no business with it.
-    if shell is not None and not shell.custom_exceptions:
+    if not shell.custom_exceptions:
         shell.set_custom_exc((NameError,), _shown)
 
 
@@ -31,10 +42,16 @@ def _shown(shell: Any, kind: type, error: NameError, traceback: Any, tb_offset: 
         deeper = traceback.tb_next.tb_next is not None
     else:
         deeper = False
-    if error.name and not deeper and CHECK_CELL.search(cells[-1]):
+    of_the_course = error.name in COURSE_FUNCTIONS
+    if error.name and not deeper and (of_the_course or CHECK_CELL.search(cells[-1])):
+        first = (
+            "the first cell of the chapter"
+            if of_the_course
+            else "the cell with your answer (and the first cell of the chapter)"
+        )
         said = (
-            f"NameError: {error.name} does not exist yet in this kernel. Run the cell with your answer (and the first "
-            "cell of the chapter), then this one. After a restart: Run, Run All Above Selected Cell."
+            f"NameError: {error.name} does not exist yet in this kernel. Run {first}, then this one. "
+            "After a restart: Run, Run All Above Selected Cell."
         )
         shell._showtraceback(kind, error, [said])
         return [said]

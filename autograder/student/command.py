@@ -89,6 +89,10 @@ def _preflight(options: argparse.Namespace) -> int:
 def _site(options: argparse.Namespace) -> int:
     from autograder.student.site import build_site
 
-    pages = build_site(_root(options), options.to.resolve(), options.solved)
+    target = options.to.resolve()
+    try:
+        pages = build_site(_root(options), target, options.solved)
+    except OSError as error:
+        raise UsageError(f"{target} cannot be written ({error.strerror}); name another folder with --to.") from None
     print(f"{len(pages)} pages; open {pages[0]}")
     return 0

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import ast
 import json
+import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import nbformat
 
 from autograder.authoring.build import chapters, student_file, student_text
+from autograder.grading.limits import LARGEST_NOTEBOOK, MOST_VALUES, Limits
+from autograder.lesson import progress
 from autograder.messages import UsageError
+from autograder.registry import exercise_names
 
 LARGEST_OUTPUTS = 10 * 2**20
-LARGEST_FILE = 50 * 2**20
 CLEAR = "clear the outputs (Edit, Clear Outputs of All Cells) and save"
 
 
@@ -38,16 +41,46 @@ def preflight(root: Path, wanted: str, file: Path | None = None) -> list[Fault]:
     path = file or student_file(root, chapter)
     if not path.is_file():
         return [_missing(path)]
-    found = list(_unreadable(path))
-    if found:
-        return found
+    found = list(_beside(path))
+    if unreadable := list(_unreadable(path)):
+        return [*found, *unreadable]
     notebook = nbformat.read(path, as_version=4)
     original = nbformat.reads(student_text(root, chapter), as_version=4)
     found.extend(_named(path, chapter))
     found.extend(_cells(notebook, original))
     found.extend(_answers(notebook))
     found.extend(_outputs(notebook))
+    found.extend(_kernel(notebook))
+    if file is None:
+        names = [name for name, folder in exercise_names().items() if folder == chapter]
+        found.extend(Fault(False, said, "save it in JupyterLab (Ctrl+S)") for said in unsaved(path, names))
     return found
+
+
+def unsaved(path: Path, exercises: Iterable[str]) -> list[str]:
+    """Return one sentence for each exercise whose check passed after the notebook was saved last.
+
+    Nobody outside of JupyterLab can see what is typed there and not saved; the progress file knows when a check passed.
+    """
+    saved = path.stat().st_mtime
+    passed = progress.last_passed()
+    return [
+        f"{name} passed its check after {path.name} was saved: that answer may not be in the file"
+        for name in exercises
+        # The progress file counts whole seconds.
+        if name in passed and passed[name] > saved + 1
+    ]
+
+
+def _kernel(notebook: Any) -> Iterator[Fault]:
+    language = notebook.metadata.get("kernelspec", {}).get("language", "python")
+    name = notebook.metadata.get("kernelspec", {}).get("name", "python3")
+    if name != "python3" or language != "python":
+        yield Fault(
+            False,
+            f"it was saved with the kernel {name!r}; grading runs it with this course's Python 3",
+            "choose Kernel, Change Kernel, Python 3 (ipykernel), run it all and save",
+        )
 
 
 def _missing(path: Path) -> Fault:
@@ -56,12 +89,32 @@ def _missing(path: Path) -> Fault:
     return Fault(True, f"{path} is not there.{beside}", f"save or rename your notebook to {path.name}")
 
 
+def _beside(path: Path) -> Iterator[Fault]:
+    """Look over the files that travel with the notebook."""
+    size = count = 0
+    if path.is_symlink():
+        yield Fault(True, f"{path.name} is a link", "hand in the notebook itself")
+    for folder, folders, names in os.walk(path.parent):
+        folders[:] = [name for name in folders if name not in (".ipynb_checkpoints", "__pycache__")]
+        for file in (Path(folder) / name for name in (*names, *folders)):
+            if file.is_symlink():
+                shown = file.name.encode("utf-8", "replace").decode()
+                yield Fault(False, f"{shown} is a link, and is not graded with the notebook", "put a copy in its place")
+            elif file.is_file() and file.suffix != ".ipynb":
+                size, count = size + file.stat().st_size, count + 1
+    most = Limits()
+    if size > most.files:
+        yield Fault(True, f"the files beside it have {size >> 20} MB", f"keep them below {most.files >> 20} MB")
+    if count > most.file_count:
+        yield Fault(True, f"there are {count} files beside it", f"keep at most {most.file_count}")
+
+
 def _unreadable(path: Path) -> Iterator[Fault]:
-    if path.stat().st_size > LARGEST_FILE:
-        size = path.stat().st_size / 2**20
-        yield Fault(
-            True, f"{path.name} has {size:.0f} MB", "clear the outputs (Edit, Clear Outputs of All Cells), save"
-        )
+    if path.stat().st_size > LARGEST_NOTEBOOK:
+        yield Fault(True, f"{path.name} has {path.stat().st_size >> 20} MB", CLEAR)
+        return
+    if sum(map(path.read_bytes().count, (b"[", b"{", b","))) > MOST_VALUES:
+        yield Fault(True, f"{path.name} holds more than {MOST_VALUES} values", CLEAR)
         return
     try:
         text = path.read_text(encoding="utf-8-sig")
@@ -118,14 +171,15 @@ def _cells(notebook: Any, original: Any) -> Iterator[Fault]:
             yield Fault(True, f"the {kind} of {exercise} is missing", reset)
             continue
         if len(there) > 1:
-            yield Fault(True, f"the {kind} of {exercise} is there {len(there)} times", "delete all but the first one")
-            continue
-        mine = notebook.cells[there[0]]
+            yield Fault(True, f"the {kind} of {exercise} is there {len(there)} times", "delete all but the last one")
+        mine = notebook.cells[there[-1]]
         if mine.cell_type != cell.cell_type:
             yield Fault(True, f"the {kind} of {exercise} has become {mine.cell_type}", "change its type back to Code")
+        elif any(_settings(mine).get(key) != settings.get(key) for key in ("grade", "solution", "points")):
+            yield Fault(False, f"the {kind} of {exercise} was marked as something else; grading marks it back", reset)
         elif graded and mine.source.strip() != cell.source.strip():
             yield Fault(False, f"the check cell of {exercise} was changed; grading uses the original", reset)
-        if graded and places.get(exercise, [-1])[0] > there[0]:
+        if graded and places.get(exercise, [-1])[-1] > there[-1]:
             yield Fault(True, f"the check cell of {exercise} stands before its answer", "move it below its answer")
 
 
@@ -150,9 +204,7 @@ def _answers(notebook: Any) -> Iterator[Fault]:
 def _outputs(notebook: Any) -> Iterator[Fault]:
     size = sum(len(json.dumps(cell.get("outputs", []))) for cell in notebook.cells)
     if size > LARGEST_OUTPUTS:
-        yield Fault(
-            False, f"the outputs have {size / 2**20:.0f} MB", "clear them (Edit, Clear Outputs of All Cells), save"
-        )
+        yield Fault(False, f"the outputs have {size / 2**20:.0f} MB", CLEAR)
 
 
 def report(chapter: str, found: list[Fault]) -> str:

@@ -15,6 +15,7 @@ import nbformat
 from nbclient import NotebookClient
 
 from autograder.authoring.build import chapters, student_file
+from autograder.student.preflight import unsaved
 
 SECONDS_PER_CELL = 120
 WATCH_EVERY = 1.0
@@ -106,10 +107,20 @@ def report(root: Path, wanted: Sequence[str] = ()) -> Iterator[str]:
     solved = whole = 0
     for chapter in chapters(root, wanted):
         yield chapter
-        for _, sign, said in check_chapter(root, chapter):
+        rows = check_chapter(root, chapter)
+        for _, sign, said in rows:
             solved, whole = solved + (sign == "✓"), whole + 1
             yield f"  {sign} {said}"
+        unwritten = [name for name, sign, _ in rows if sign in "·✗"]
+        yield from (f"  ! {said}; save it in JupyterLab (Ctrl+S)." for said in _unsaved(root, chapter, unwritten))
     yield f"{solved} of {whole} exercises pass."
+
+
+def _unsaved(root: Path, chapter: str, names: Sequence[str]) -> list[str]:
+    try:
+        return unsaved(student_file(root, chapter), names)
+    except OSError:
+        return []
 
 
 def watch(root: Path, wanted: Sequence[str], say: Callable[[str], None], rounds: int | None = None) -> None:

@@ -7,7 +7,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import nbformat
@@ -72,11 +72,16 @@ def write(course: Path, student: str, text: str) -> Path:
     return folder
 
 
-def scores(course: Path, database: str | None = None) -> dict[str, dict[str, float]]:
-    """Student -> exercise -> points, as the course's gradebook, or the one at an address, has them."""
+def scores(course: Path, database: str | None = None, but: Sequence[str] = ()) -> dict[str, dict[str, float]]:
+    """Student -> exercise -> points, as the course's gradebook, or the one at an address, has them.
+
+    ``but`` names students who are left out.
+    """
     found: dict[str, dict[str, float]] = {}
     with Gradebook(database or f"sqlite:///{course / 'gradebook.db'}") as gradebook:
         for submission in gradebook.assignment_submissions(CHAPTER):
+            if submission.student.id in but:
+                continue
             grades = [grade for notebook in submission.notebooks for grade in notebook.grades]
             assert not any(grade.needs_manual_grade for grade in grades), submission
             found[submission.student.id] = {grade.name.removesuffix("_check"): grade.auto_score for grade in grades}

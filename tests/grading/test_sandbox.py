@@ -22,7 +22,15 @@ from autograder.grading.ticket import Ticket
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the sandbox is made of Linux's parts")
 
-LIMITS = Limits(cell_seconds=3, notebook_seconds=30, memory=700 * MEGABYTE, disk=32 * MEGABYTE, processes=24)
+LIMITS = Limits(
+    cell_seconds=3,
+    notebook_seconds=30,
+    memory=700 * MEGABYTE,
+    disk=32 * MEGABYTE,
+    processes=24,
+    output=2 * MEGABYTE,
+    messages=300,
+)
 
 
 @pytest.fixture(scope="module", params=[NAMESPACES, BUBBLEWRAP, LANDLOCK])
@@ -202,8 +210,8 @@ def test_the_disk_is_bounded(sandbox: Sandbox) -> None:
 
 
 def test_output_is_bounded(sandbox: Sandbox) -> None:
-    source = "from IPython.display import display\nfor i in range(20000): display({'text/plain': str(i)}, raw=True)"
-    notebook = _run(sandbox, source, "print('x' * (40 << 20))", "import os\nos.write(1, b'y' * 300)\n'on'")
+    source = "from IPython.display import display\nfor i in range(1000): display({'text/plain': str(i)}, raw=True)"
+    notebook = _run(sandbox, source, "print('x' * (5 << 20))", "import os\nos.write(1, b'y' * 300)\n'on'")
     assert len(notebook.cells[0].outputs) < LIMITS.messages + 2
     assert "the rest was dropped" in _text(notebook.cells[0]) and "the rest was dropped" in _text(notebook.cells[1])
     assert "'on'" in _text(notebook.cells[2]) and "yyy" in _text(notebook.cells[2])

@@ -49,7 +49,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Run a test that asks for ``case`` once for each of its file's cases."""
-    if "case" in metafunc.fixturenames:
+    if "case" in metafunc.fixturenames and hasattr(metafunc.module, "CASES"):
         cases = metafunc.module.CASES
         metafunc.parametrize("case", cases, ids=[case.name for case in cases])
 

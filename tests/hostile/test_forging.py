@@ -113,7 +113,7 @@ CASES = [
         "real = registry.load_exercise\n"
         "def load_exercise(name):\n"
         "    found = real(name)\n"
-        f"    return dataclasses.replace(found, forbidden=(), forbidden_classes=(), assemble=None) if name == 'x' else found\n"
+        "    return dataclasses.replace(found, forbidden=(), forbidden_classes=(), assemble=None) if name == 'x' else found\n"
         "registry.load_exercise = autograder.checking.load_exercise = load_exercise\n",
     ),
     _instead(
