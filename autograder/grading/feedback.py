@@ -7,7 +7,7 @@ from typing import Any
 
 from nbformat import NotebookNode
 from nbformat.v4 import new_markdown_cell
-from nbgrader.preprocessors import NbGraderPreprocessor
+from nbgrader.preprocessors import ClearHiddenTests, NbGraderPreprocessor
 from nbgrader.utils import is_grade, is_solution
 
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
@@ -36,9 +36,11 @@ class VerdictsFirst(NbGraderPreprocessor):
         rows += [_comment(cell) for cell in nb.cells if is_solution(cell) and _of(cell).get("comment")]
         if penalty := resources.get("nbgrader", {}).get("late_penalty"):
             rows.append(_cells("Handed in late", f"−{penalty:g}", ""))
+        hidden = ClearHiddenTests(parent=self)
         for cell in nb.cells:
             if cell.cell_type == "code":
                 cell.outputs = _shown(cell)
+                _without_hidden_tests(cell, hidden)
         nb.metadata.pop("widgets", None)
         head = "<tr><th>Exercise</th><th>Points</th><th>What the check says</th></tr>"
         table = f'{_STYLE}\n<table class="results">{head}{"".join(rows)}</table>'
@@ -88,6 +90,19 @@ def _points(cell: NotebookNode) -> float | None:
             except ValueError:
                 return None
     return None
+
+
+def _without_hidden_tests(cell: NotebookNode, hidden: ClearHiddenTests) -> None:
+    """Take out what an instructor has put between the marks of hidden tests, and tracebacks, which quote it."""
+    shown = cell.source
+    try:
+        removed = hidden._remove_hidden_test_region(cell)
+    except RuntimeError:  # A mark without its partner: whatever follows it may be meant.
+        removed, cell.source = True, shown[: shown.index(hidden.begin_test_delimeter)].rpartition("\n")[0]
+    if removed:
+        for output in cell.outputs:
+            if output.output_type == "error":
+                output.traceback = [f"{output.ename}: {output.evalue}" if output.evalue else output.ename]
 
 
 def _shown(cell: NotebookNode) -> list[NotebookNode]:

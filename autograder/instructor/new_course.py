@@ -58,6 +58,9 @@ c.PenaltyPerDay.grace_minutes = {grace_minutes!r}
 c.PenaltyPerDay.at_most = None
 
 # Reads the file names of Moodle, Canvas and Google Classroom: nbgrader zip_collect
+# Without nbgrader's three lines a file, what has to be read can be found.
+c.ZipCollectApp.log_level = "WARN"
+c.ZipCollectApp.extractor_plugin = "autograder.instructor.unpacking.NotebookExtractor"
 c.ZipCollectApp.collector_plugin = "autograder.instructor.platform_files.PlatformFileCollector"
 """
 

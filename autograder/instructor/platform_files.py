@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -88,12 +89,16 @@ class _Names:
     def read(self, path: str) -> tuple[set[str], str, bool]:
         """Return the ids that a path may mean, the name of the file as the student had it, and whether it was late."""
         *folders, name = PurePath(path).parts
-        for part in reversed([*folders, name]):
+        # From outside: the platform's part of a path is before the student's, who could call a folder or a file
+        # like somebody else.
+        for part in (*folders, name):
             for text in _readings(part):
                 for owners, rest, late in self._readings_of(text):
                     if owners:
                         # The part is a folder, or the file's own name with something before it.
                         return owners, rest if part == name else name, late
+            if _MOODLE.fullmatch(part):
+                return set(), name, False
         return set(), name, False
 
     def _readings_of(self, text: str) -> Iterator[tuple[set[str], str, bool]]:
@@ -166,7 +171,7 @@ class PlatformFileCollector(FileNameCollectorPlugin):
         released = directory.format_path(directory.release_directory, ".", directory.assignment_id)
         paths = [path.relative_to(folder).as_posix() for path in Path(folder).rglob("*") if self._is_submission(path)]
         found = sort_files(paths, students, find_all_notebooks(released))
-        problems = list(found.faults)
+        problems = [*found.faults, *self._already_there(found)]
         if found.unknown and not self.skip_unknown:
             problems += [f"nobody in the gradebook: {path}" for path in found.unknown]
             problems.append(
@@ -174,6 +179,8 @@ class PlatformFileCollector(FileNameCollectorPlugin):
                 "or pass over such files with --PlatformFileCollector.skip_unknown=True"
             )
         if problems:
+            # What was unpacked is in the archive still; left there, it would make nbgrader ask for --force next time.
+            shutil.rmtree(folder)
             self.parent.fail("Nothing was collected:\n  %s", "\n  ".join(problems))
         for path in found.unknown:
             self.log.warning("Passed over, it is nobody's in the gradebook: %s", path)
@@ -182,7 +189,23 @@ class PlatformFileCollector(FileNameCollectorPlugin):
                 "Canvas marks as late, without saying how late, so that no penalty will follow: %s",
                 ", ".join(sorted(set(found.late))),
             )
+        there = {owner for owner, _ in found.owners.values()}
+        for student in there:
+            # Made here, because nbgrader warns of each one that it makes.
+            os.makedirs(
+                directory.format_path(directory.submitted_directory, student, directory.assignment_id), exist_ok=True
+            )
+        nothing = ", ".join(sorted({student.id for student in students} - there)) or "nobody"
+        print(f"{len(there)} of {len(students)} students have handed in; nothing here from: {nothing}.")
         return found
+
+    def _already_there(self, found: Sorted) -> Iterator[str]:
+        """Yield whose submission would be in the way; nbgrader would notice in the middle of the class."""
+        directory = self.parent.coursedir
+        for student in sorted({owner for owner, _ in found.owners.values()}):
+            folder = Path(directory.format_path(directory.submitted_directory, student, directory.assignment_id))
+            if not self.parent.force and folder.is_dir() and any(folder.iterdir()):
+                yield f"{student} has a submission already, in {folder}: --force puts the new one in its place"
 
     def _is_submission(self, path: Path) -> bool:
         # "._name" and __MACOSX are what macOS puts into zip files beside what is meant.

@@ -40,15 +40,18 @@ class Account:
             "PYTHONDONTWRITEBYTECODE": "1",
         }
         place = folder or self.home
-        inside = [] if self.user is None else _as_user(self.user, self.passwd, place)
         return subprocess.run(
-            [*inside, sys.executable, "-m", *command],
+            [*self.before(place), sys.executable, "-m", *command],
             cwd=None if self.user is not None else place,
             env=own,
             capture_output=True,
             text=True,
             timeout=seconds,
         )
+
+    def before(self, folder: Path) -> list[str]:
+        """Return what comes before a command so that this person runs it in a folder; nothing where all share one."""
+        return [] if self.user is None else _as_user(self.user, self.passwd, folder)
 
     def submit(self, assignment: str) -> subprocess.CompletedProcess:
         """Run ``nbgrader submit``, saying who it is where the account does not."""

@@ -21,9 +21,10 @@ from typing import Any
 import pytest
 import requests
 
+from tests.instructor.accounts import Account, make_accounts
+
 ROOT = Path(__file__).resolve().parents[2]
-ADMINISTRATOR = secrets.token_hex(16)
-SCOPES = ["admin:users", "admin:servers", "tokens"]
+PASSWORD = secrets.token_hex(16)
 PROXY = shutil.which("configurable-http-proxy") or shutil.which(
     "configurable-http-proxy", path=str(ROOT / "node_modules" / ".bin")
 )
@@ -61,8 +62,7 @@ class Server:
 
     @staticmethod
     def _read(answer: requests.Response) -> Any:
-        assert answer.ok, f"{answer.request.method} {answer.url}: {answer.status_code}\n{answer.text[-2000:]}"
-        return answer.json()
+        return _well(answer).json()
 
 
 def _free_ports(count: int) -> list[int]:
@@ -73,7 +73,7 @@ def _free_ports(count: int) -> list[int]:
         return [each.getsockname()[1] for each in taken]
 
 
-def _configure(folder: Path, ports: list[int]) -> None:
+def _configure(folder: Path, ports: list[int], accounts: list[Account]) -> None:
     """Write the documented configuration with this folder's paths, and what makes it a hub for tests."""
     places = {"/srv/nbgrader/exchange": str(folder / "exchange"), "/home/": f"{folder}/home/"}
 
@@ -88,9 +88,17 @@ def _configure(folder: Path, ports: list[int]) -> None:
     (folder / "exchange").chmod(0o777)
     (folder / "etc").mkdir()
     (folder / "etc" / "nbgrader_config.py").write_text(here("`/etc/jupyter/nbgrader_config.py`"))
-    own = folder / "home" / "instructor" / ".jupyter"
-    own.mkdir(parents=True)
-    (own / "nbgrader_config.py").write_text(here("The instructor's account"))
+    for account in accounts:
+        own = account.home / ".jupyter"
+        own.mkdir()
+        if account.name == "instructor":
+            (own / "nbgrader_config.py").write_text(here("The instructor's account"))
+        elif account.user is None:
+            # nbgrader takes a student's name from the machine's account: here all have the same one.
+            (own / "nbgrader_config.py").write_text(
+                f"c = get_config()\nc.CourseDirectory.student_id = {account.name!r}\n"
+            )
+        account.own(own)
     surroundings = {
         "JUPYTER_CONFIG_PATH": str(folder / "etc"),
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
@@ -104,62 +112,73 @@ c.JupyterHub.hub_port = {hub}
 c.ConfigurableHTTPProxy.api_url = "http://127.0.0.1:{api}"
 c.ConfigurableHTTPProxy.command = [{PROXY!r}]
 c.JupyterHub.authenticator_class = "dummy"
+c.DummyAuthenticator.password = {PASSWORD!r}
 c.JupyterHub.spawner_class = "simple"
 c.SimpleLocalProcessSpawner.home_dir_template = {str(folder / "home")!r} + "/{{username}}"
-c.Spawner.cmd = [{sys.executable!r}, "-m", "jupyterhub.singleuser"]
-c.Spawner.args = ["--allow-root"] if {os.geteuid() == 0} else []
+accounts = { ({account.name: account.before(account.home) for account in accounts})!r}
+c.Spawner.args = ["--allow-root"] if {os.geteuid() == 0 and accounts[0].user is None} else []
 c.Spawner.environment.update({surroundings!r})
 c.Spawner.start_timeout = c.Spawner.http_timeout = 180
-c.JupyterHub.services = [{{"name": "test", "api_token": {ADMINISTRATOR!r}}}]
-c.JupyterHub.load_roles = [{{"name": "test", "services": ["test"], "scopes": {SCOPES!r}}}]
+
+
+def as_account(spawner):
+    spawner.cmd = [*accounts[spawner.user.name], {sys.executable!r}, "-m", "jupyterhub.singleuser"]
+
+
+c.Spawner.pre_spawn_hook = as_account
 """
     )
-
-
-def _name(home: Path, user: str) -> None:
-    """Tell nbgrader a student's name, which it takes from the machine's account: here all have the same one."""
-    file = home / ".jupyter" / "nbgrader_config.py"
-    if not file.exists():
-        file.parent.mkdir(parents=True)
-        file.write_text(f"c = get_config()\nc.CourseDirectory.student_id = {user!r}\n")
 
 
 class Hub:
     """A running hub: it starts its users' servers."""
 
-    def __init__(self, address: str, homes: Path) -> None:
+    def __init__(self, address: str, accounts: list[Account]) -> None:
         self.address = address
-        self.homes = homes
-        self.administrator = requests.Session()
-        self.administrator.headers["Authorization"] = f"token {ADMINISTRATOR}"
+        self.accounts = accounts
+
+    def sign_in(self, user: str, password: str) -> requests.Session:
+        """Fill in the hub's form as a browser does. Returns the session; its ``answer`` is the page that follows."""
+        browser = requests.Session()
+        browser.get(f"{self.address}/hub/login", timeout=60)
+        form = {"username": user, "password": password, "_xsrf": browser.cookies.get("_xsrf", path="/hub/")}
+        browser.answer = browser.post(f"{self.address}/hub/login?next=/hub/home", data=form, timeout=60)
+        return browser
 
     def start(self, *users: str) -> list[Server]:
-        """Start these users' servers at the same time; each Server speaks with its user's own rights."""
+        """Let these users sign in and start their servers, all at the same time."""
         api = f"{self.address}/hub/api/users"
         servers = []
         for user in users:
-            _name(self.homes / user, user)
-            token = self._ask("POST", f"{api}/{user}/tokens", json={"note": "test"}).json()["token"]
+            browser = self.sign_in(user, PASSWORD)
+            asked = {"X-XSRFToken": browser.cookies.get("_xsrf", path="/hub/"), "Referer": f"{self.address}/hub/home"}
+            answer = browser.post(f"{api}/{user}/tokens", json={"note": "test"}, headers=asked, timeout=60)
             session = requests.Session()
-            session.headers["Authorization"] = f"token {token}"
+            session.headers["Authorization"] = f"token {_well(answer).json()['token']}"
             servers.append(Server(f"{self.address}/user/{user}", session))
-            self._ask("POST", f"{api}/{user}/server")
-        for user in users:
-            while not self._ask("GET", f"{api}/{user}").json()["servers"].get("", {}).get("ready"):
+            _well(session.post(f"{api}/{user}/server", timeout=60))
+        for user, server in zip(users, servers, strict=True):
+            while not _well(server.session.get(f"{api}/{user}", timeout=60)).json()["servers"].get("", {}).get("ready"):
                 time.sleep(0.2)
         return servers
 
-    def _ask(self, method: str, address: str, **options: Any) -> requests.Response:
-        answer = self.administrator.request(method, address, timeout=60, **options)
-        assert answer.ok, f"{method} {address}: {answer.status_code} {answer.text}"
-        return answer
+
+def _well(answer: requests.Response) -> requests.Response:
+    assert answer.ok, f"{answer.request.method} {answer.url}: {answer.status_code}\n{answer.text[-2000:]}"
+    return answer
 
 
 @contextmanager
-def jupyterhub(folder: Path) -> Iterator[Hub]:
-    """Run a hub whose configuration, exchange and users' homes are in a folder; ends every server with it."""
+def jupyterhub(folder: Path, users: list[str]) -> Iterator[Hub]:
+    """Run a hub whose configuration, exchange and users' homes are in a folder; ends every server with it.
+
+    Where accounts can be had (tests.instructor.accounts), each user's server runs as another user of the machine.
+    """
     ports = _free_ports(3)
-    _configure(folder, ports)
+    folder.chmod(0o755)
+    (folder / "home").mkdir()
+    accounts = make_accounts(folder / "home", users)
+    _configure(folder, ports, accounts)
     environment = {**os.environ, "CONFIGPROXY_AUTH_TOKEN": secrets.token_hex(16)}
     with (folder / "hub.log").open("w") as log:
         process = subprocess.Popen(
@@ -176,7 +195,7 @@ def jupyterhub(folder: Path) -> Iterator[Hub]:
                 while not _answers(f"http://127.0.0.1:{port}/hub/api/"):
                     assert process.poll() is None, (folder / "hub.log").read_text()[-4000:]
                     time.sleep(0.2)
-            yield Hub(f"http://127.0.0.1:{ports[0]}", folder / "home")
+            yield Hub(f"http://127.0.0.1:{ports[0]}", accounts)
         finally:
             process.terminate()
             process.wait()

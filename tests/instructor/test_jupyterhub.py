@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -13,11 +15,13 @@ import pytest
 from autograder.authoring.build import clean_copy
 from autograder.grading.ticket import grading_seed
 from tests.grading.answers import RIGHT_DROPOUT, UNSCALED_DROPOUT
-from tests.grading.classroom import CHAPTER, SECRET, grade, scores
-from tests.instructor.jupyterhub_server import Hub, Server, jupyterhub, needs_jupyterhub
+from tests.grading.classroom import CHAPTER, SECRET, scores
+from tests.instructor.accounts import why_shared
+from tests.instructor.jupyterhub_server import PASSWORD, Hub, Server, jupyterhub, needs_jupyterhub
 
 pytestmark = [needs_jupyterhub, pytest.mark.timeout(420)]
 
+needs_accounts = pytest.mark.skipif(why_shared() is not None, reason=str(why_shared()))
 COURSE = "deep_framework_mechanics"
 EXERCISE = "my_dropout"
 NOTEBOOK = f"{CHAPTER}/{CHAPTER}.ipynb"
@@ -68,32 +72,47 @@ def _read_feedback(student: Server) -> str:
 
 
 @pytest.fixture(scope="module")
-def hub(tmp_path_factory: pytest.TempPathFactory, root: Path) -> Iterator[tuple[Hub, Path]]:
-    """A hub, and the course folder in the instructor's home."""
-    folder = tmp_path_factory.mktemp("hub")
-    with jupyterhub(folder) as running:
-        course = folder / "home" / "instructor" / "course"
-        _short_course(root, course)
-        yield running, course
+def hub(root: Path) -> Iterator[Hub]:
+    """A hub; the course folder is in the instructor's home."""
+    # Not below pytest's own folder, which no other user may enter.
+    folder = Path(tempfile.mkdtemp(prefix="hub-"))
+    try:
+        with jupyterhub(folder, ["instructor", *ANSWERS]) as running:
+            instructor = running.accounts[0]
+            _short_course(root, instructor.home / "course")
+            instructor.own(instructor.home / "course")
+            yield running
+    finally:
+        shutil.rmtree(folder)
 
 
 @pytest.fixture(scope="module")
-def term(hub: tuple[Hub, Path]) -> dict[str, Any]:
+def term(hub: Hub) -> dict[str, Any]:
     """The whole assignment, from release to the feedback that each student reads."""
-    running, course = hub
-    instructor, *students = running.start("instructor", *ANSWERS)
+    course = hub.accounts[0].home / "course"
+    instructor, *students = hub.start("instructor", *ANSWERS)
     _press(instructor, "assign")
     _press(instructor, "release")
     with ThreadPoolExecutor() as at_once:
         handed_in = dict(zip(ANSWERS, at_once.map(_fetch_and_hand_in, students, ANSWERS.values()), strict=True))
     _press(instructor, "collect")
-    done, _ = grade(course)
+    done = hub.accounts[0].run("autograder.cli", "grade", CHAPTER, folder=course)
     assert done.returncode == 0, done.stdout + done.stderr
     _press(instructor, "generate_feedback")
     _press(instructor, "release_feedback")
     feedback = dict(zip(ANSWERS, map(_read_feedback, students), strict=True))
     strangers = students[0].session.get(f"{students[1].address}/api/contents/{NOTEBOOK}", timeout=60)
-    return {"handed in": handed_in, "scores": scores(course), "feedback": feedback, "stranger": strangers.status_code}
+    owners = {
+        path.name.split("+")[0]: path.stat().st_uid
+        for path in (course.parents[2] / "exchange" / COURSE / "inbound").iterdir()
+    }
+    return {
+        "handed in": handed_in,
+        "scores": scores(course),
+        "feedback": feedback,
+        "stranger": strangers.status_code,
+        "owners": owners,
+    }
 
 
 def test_students_get_the_chapter_without_its_solution(term: dict) -> None:
@@ -130,3 +149,13 @@ def test_feedback_has_no_one_elses_data_and_no_secret(term: dict, student: str) 
 
 def test_a_student_cannot_enter_another_ones_server(term: dict) -> None:
     assert term["stranger"] == 403
+
+
+def test_only_who_knows_the_password_gets_in(hub: Hub) -> None:
+    assert hub.sign_in("amara", "a guess").answer.status_code == 403
+    assert hub.sign_in("nobody", PASSWORD).answer.status_code == 403
+
+
+@needs_accounts
+def test_what_was_handed_in_is_owned_by_who_handed_it_in(hub: Hub, term: dict) -> None:
+    assert term["owners"] == {account.name: account.user for account in hub.accounts[1:]}
