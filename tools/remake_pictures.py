@@ -23,7 +23,7 @@ BACKGROUNDS = {"light": "#ffffff", "dark": "#111111"}
 
 
 def main() -> None:
-    """Photograph each simulation as it opens for a reader, the figure alone, and what a check says to a wrong answer."""
+    """Photograph each simulation as it opens for a reader, and what a check says to a wrong answer."""
     IMAGES.mkdir(parents=True, exist_ok=True)
     with sync_playwright() as engine, tempfile.TemporaryDirectory() as folder:
         browser = engine.chromium.launch(
