@@ -24,7 +24,8 @@ CUT = f"""() => {{
     scrolls(node.parentElement));
   return [...player.querySelectorAll('*')].filter((one) => !one.closest('.sr, svg') && one.clientWidth &&
     ((getComputedStyle(one).overflowX === 'hidden' && one.scrollWidth > one.clientWidth + 1) ||
-     (one.getBoundingClientRect().right > edge && !scrolls(one.parentElement)))).map((one) => one.outerHTML.slice(0, 120));
+     (one.getBoundingClientRect().right > edge && !scrolls(one.parentElement))))
+    .map((one) => one.outerHTML.slice(0, 120));
 }}"""
 
 
