@@ -128,7 +128,7 @@ fuzz:
 
 notebooks:
 	@tools/install.sh test
-	@$(BIN)/autograder build
+	@$(BIN)/autograder build $(CHAPTER)
 
 notebooks-check:
 	@tools/install.sh test

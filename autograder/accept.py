@@ -109,6 +109,9 @@ def _calls_seen(seen: set[str]) -> Iterator[None]:
             return function(*args, **(kwargs or {}))
 
     with Functions(), Operators():
+        # The first call that is watched has torch import half of sympy: not in the time of whoever is observed.
+        torch.empty(1).add(1)
+        seen.clear()
         yield
 
 

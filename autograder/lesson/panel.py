@@ -11,6 +11,10 @@ from autograder.lesson.questions import Question, letter
 from autograder.lesson.style import PANEL_CLASS, panel_style
 from autograder.lesson.wording import as_html, inline, option_label, prompt_html
 
+# What was predicted in this kernel, by question: whoever runs a question's cell again, with Shift+Enter from inside the
+# panel for instance, finds the prediction as it was kept.
+predicted_here: dict[str, int] = {}
+
 _FULL_WIDTH = ipywidgets.Layout(width="auto", max_width="100%")
 
 
@@ -90,16 +94,28 @@ class PredictPanel(_Panel):
         self.compare_button.on_click(lambda _: self._compare())
         return [self.keep_button, self.compare_button]
 
+    def bring_back(self) -> None:
+        """Show the prediction that was kept earlier in this kernel, if there is one."""
+        number = predicted_here.get(self.question.id)
+        if number is not None:
+            self.options.value = number
+            self._show_kept(number)
+
     def _keep(self) -> None:
         number = self.options.value
         if number is None:
             self.answer("<p>Choose what you expect first; a guess is fine.</p>")
             return
         self.keep("prediction", number)
-        self.options.disabled = True
+        predicted_here[self.question.id] = number
         self.compare_button.disabled = False
         # The button under the reader's finger is switched off next; the keyboard goes on from the other one.
         self.compare_button.focus()
+        self._show_kept(number)
+
+    def _show_kept(self, number: int) -> None:
+        self.options.disabled = True
+        self.compare_button.disabled = False
         self.keep_button.disabled = True
         self.answer(f"<p><strong>Kept: {letter(number)}.</strong> Now run the next cell and compare.</p>")
 
@@ -139,7 +155,9 @@ class LessonPanel(ipywidgets.VBox):
 def build(questions: list[Question]) -> LessonPanel:
     """Return the panel for these questions: several are numbered and all answered like a quiz."""
     if len(questions) == 1 and questions[0].kind == "predict":
-        return LessonPanel([PredictPanel(questions[0])])
+        prediction = PredictPanel(questions[0])
+        prediction.bring_back()
+        return LessonPanel([prediction])
     if len(questions) == 1:
         return LessonPanel([QuizPanel(questions[0])])
     total = len(questions)

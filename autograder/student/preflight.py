@@ -44,7 +44,7 @@ def preflight(root: Path, wanted: str, file: Path | None = None) -> list[Fault]:
     found = list(_beside(path))
     if unreadable := list(_unreadable(path)):
         return [*found, *unreadable]
-    notebook = nbformat.read(path, as_version=4)
+    notebook = nbformat.reads(path.read_text(encoding="utf-8-sig"), as_version=4)
     original = nbformat.reads(student_text(root, chapter), as_version=4)
     found.extend(_named(path, chapter))
     found.extend(_cells(notebook, original))

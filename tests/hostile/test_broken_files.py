@@ -112,7 +112,7 @@ CASES = [
     _reported(
         "latin_1",
         "An encoding that nobody names.",
-        lambda text: text.replace("torch", "törch", 1).encode("latin-1"),
+        lambda text: text.replace("torch", "törch", 1).encode("latin-1", "replace"),
         "is not UTF-8",
     ),
     _reported("utf_16", "As a shell on Windows redirects it.", lambda text: text.encode("utf-16"), "is not UTF-8"),

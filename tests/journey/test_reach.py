@@ -167,7 +167,7 @@ MEETINGS = {
 
 def test_the_keyboard_alone_reads_a_whole_chapter(read: tuple[Any, dict[str, str]]) -> None:
     page, answered = read
-    assert list(answered) == list(MEETINGS)
+    assert answered.keys() == MEETINGS.keys()
     assert answered["recall("].startswith("A ") and answered["quiz("].startswith("A ")
     assert answered["predict("] == "Kept: A. Now run the next cell and compare."
     assert answered["BatchNormInternals()"].startswith("3 / ")

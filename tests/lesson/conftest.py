@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from autograder.lesson import progress, questions
+from autograder.lesson import panel, progress, questions
 
 QUESTIONS = Path(__file__).resolve().parent / "questions"
 # What a notebook of these tests runs first: the questions of the tests instead of the course's own.
@@ -35,6 +35,12 @@ def progress_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[P
 @pytest.fixture(autouse=True)
 def questions_of_the_tests(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(questions, "QUESTIONS_FOLDER", QUESTIONS)
+
+
+@pytest.fixture(autouse=True)
+def nothing_predicted_yet(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each test stands for a kernel of its own."""
+    monkeypatch.setattr(panel, "predicted_here", {})
 
 
 @pytest.fixture

@@ -49,6 +49,17 @@ def test_comparing_shows_what_happens_why_and_the_question_after() -> None:
     assert len(progress.entries()) == 1
 
 
+def test_a_cell_that_is_run_again_shows_the_prediction_that_was_kept() -> None:
+    asked = one("ch03-expect")
+    asked.options.value = 3
+    asked.keep_button.click()
+    again = one("ch03-expect")
+    assert again.options.value == 3 and again.options.disabled and again.keep_button.disabled
+    assert said(again.say) == "Kept: C. Now run the next cell and compare."
+    again.compare_button.click()
+    assert said(again.say).startswith("What happens: B.") and len(progress.entries()) == 1
+
+
 def test_a_prediction_that_came_true_is_said_to_have() -> None:
     asked = one("ch03-expect")
     asked.options.value = 2
