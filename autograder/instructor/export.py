@@ -61,6 +61,8 @@ class _Export(ExportPlugin):
                 "assignment", [str(each) for each in self.assignment], gradebook.assignments, "name"
             )
             found = {assignment.name: self._standings(gradebook, assignment, students) for assignment in assignments}
+            if not self.assignment:
+                assignments = self._handed_in(assignments, found)
             self._warn(found, students)
             write_csv(file, self.rows(students, assignments, found), mark=self.byte_order_mark)
             self.log.info("Wrote %d students and %d assignments to %s", len(students), len(assignments), file)
@@ -87,6 +89,19 @@ class _Export(ExportPlugin):
         if not names:
             raise UsageError(f"The gradebook holds no {what}s; nothing was exported.")
         return [names[name] for name in wanted] if wanted else list(names.values())
+
+    def _handed_in(
+        self, assignments: Sequence[Assignment], found: dict[str, dict[str, Standing]]
+    ) -> Sequence[Assignment]:
+        """Return the assignments that somebody has handed in: a whole class's zeros are what nobody asked for."""
+        kept = [each for each in assignments if any(s.submission or s.waiting for s in found[each.name].values())]
+        if left_out := [each.name for each in assignments if each not in kept]:
+            self.log.warning(
+                "Left out, because nobody has handed it in (name it with --assignment): %s", ", ".join(left_out)
+            )
+        if not kept:
+            raise UsageError("Nobody has handed anything in; nothing was exported.")
+        return kept
 
     def _standings(
         self, gradebook: Gradebook, assignment: Assignment, students: Sequence[Student]

@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from nbgrader.api import Gradebook
 
 from autograder.instructor.spreadsheet import guarded, write_csv
 from tests.grading import classroom
@@ -63,6 +64,20 @@ def test_what_waits_is_told_and_who_is_unknown_stops_it(graded_class: Path, tmp_
     done = _export(graded_class, "PlainExport", tmp_path / "b.csv", "--student", "['nemo']")
     assert done.returncode != 0 and "knows no student nemo; nothing was exported." in done.stderr
     assert "Traceback" not in done.stderr and not (tmp_path / "b.csv").exists()
+
+
+def test_a_chapter_that_nobody_has_handed_in_is_exported_only_when_named(graded_class: Path, tmp_path: Path) -> None:
+    with Gradebook(f"sqlite:///{graded_class / 'gradebook.db'}") as gradebook:
+        gradebook.add_assignment("ch04_hooks")
+    try:
+        done = _export(graded_class, "MoodleExport", tmp_path / "all.csv")
+        assert "Left out, because nobody has handed it in" in done.stderr and "ch04_hooks" in done.stderr
+        named = _rows(graded_class, "MoodleExport", tmp_path / "named.csv", "--assignment", "['ch04_hooks']")
+    finally:
+        with Gradebook(f"sqlite:///{graded_class / 'gradebook.db'}") as gradebook:
+            gradebook.remove_assignment("ch04_hooks")
+    assert (tmp_path / "all.csv").read_text(encoding="utf-8").splitlines()[0].endswith(f",{CHAPTER}")
+    assert named[0][-1] == "ch04_hooks" and {row[-1] for row in named[1:]} == {"0"}
 
 
 @pytest.mark.parametrize("text", ["=1+1", "+1", "-1+2", "@SUM(A1)", "\t=1", "\r=1", "  =1", "＝1"])
