@@ -129,7 +129,7 @@ def _list_difference(expected: list, got: Any, tolerance: float | None) -> str |
 def _first_difference(expected: list, got: list) -> str:
     """Return where two lists part, when they are too long to be shown: their beginnings may be the same."""
     pairs = enumerate(zip(expected, got, strict=False))
-    place = next((at for at, (one, other) in pairs if one != other), min(len(expected), len(got)))
+    place = next((at for at, (one, other) in pairs if difference(one, other)), min(len(expected), len(got)))
     one, other = (words(items[place]) if place < len(items) else "nothing more" for items in (expected, got))
     lengths = f" ({len(expected)} expected, yours has {len(got)})" if len(expected) != len(got) else ""
     return f"at position {place}: expected {one}, yours is {other}{lengths}"

@@ -72,6 +72,11 @@ def test_a_value_agrees_with_itself(value: object) -> None:
         (Raised("AttributeError"), "no error", "expected an AttributeError, yours gives no error"),
         (Raised("IndexError"), "no error", "expected an IndexError, yours gives no error"),
         ("no error", Raised("IndexError"), "expected no error, yours gives an IndexError"),
+        (
+            [torch.ones(2)] * 7,
+            [torch.ones(2), torch.ones(3)] * 4,
+            "at position 1: expected [1, 1], yours is [1, 1, 1] (7 expected, yours has 8)",
+        ),
         (torch.ones(2, 3), Raised("IndexError"), "expected a tensor of shape (2, 3), yours raises IndexError"),
     ],
 )
