@@ -75,7 +75,7 @@ def test_a_value_agrees_with_itself(value: object) -> None:
         (
             [torch.ones(2)] * 7,
             [torch.ones(2), torch.ones(3)] * 4,
-            "at position 1: expected [1, 1], yours is [1, 1, 1] (7 expected, yours has 8)",
+            "at position 1: expected a tensor [1, 1], yours is a tensor [1, 1, 1] (7 expected, yours has 8)",
         ),
         (torch.ones(2, 3), Raised("IndexError"), "expected a tensor of shape (2, 3), yours raises IndexError"),
     ],
