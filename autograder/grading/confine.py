@@ -160,7 +160,7 @@ def restrict_files(readable: Sequence[str], writable: Sequence[str], listable: S
     for path in readable:
         if os.path.exists(path):
             rules.add_path_rule(path, access=read_file | AccessFs.READ_DIR if os.path.isdir(path) else read_file)
-    for path in listable:
+    for path in filter(os.path.exists, listable):
         rules.add_path_rule(path, access=AccessFs.READ_DIR)
     for path in writable:
         if os.path.exists(path):

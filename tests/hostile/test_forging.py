@@ -225,7 +225,9 @@ CASES = [
     _instead(
         "emitted_twice",
         "Observations that arrive twice from one check do not count.",
-        "real = check\ndef check(name, *parts):\n    real(name, *parts)\n    real(name, *parts)\n",
+        "real, calls = check, []\nclass MyDropout(MyDropout):\n    def __init__(self, p=0.5):\n"
+        "        if not calls:\n            calls.append(1)\n            real('my_dropout', MyDropout)\n"
+        "        raise RuntimeError\n",
         "arrived 2 times",
     ),
     _instead(
