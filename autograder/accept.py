@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import sys
 from collections.abc import Iterator, Sequence
@@ -95,8 +96,22 @@ def _own_words(exercise: Exercise) -> str:
     return f"{exercise.name} asks for your own code."
 
 
+class _Passing(TorchDispatchMode):
+    def __torch_dispatch__(self, function: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
+        return function(*args, **(kwargs or {}))
+
+
+@functools.cache
+def _warm_up() -> None:
+    """Call one operator while it is watched: the first loads torch's compiler, and no answer should pay for that."""
+    with _Passing():
+        torch.zeros(1).add_(1)
+
+
 @contextmanager
 def _calls_seen(seen: set[str]) -> Iterator[None]:
+    _warm_up()
+
     class Functions(TorchFunctionMode):
         def __torch_function__(self, function: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
             if name := resolve_name(function):

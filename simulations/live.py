@@ -53,8 +53,8 @@ def _bundle(page: Page) -> dict[str, str]:
 
 
 def _widgets_wanted() -> bool:
-    # While a class is graded nobody moves a control.
-    return "AUTOGRADER_GRADING_SEED" not in os.environ
+    # While a class is graded nobody moves a control; nbgrader says so in this variable.
+    return os.environ.get("NBGRADER_EXECUTION") != "autograde"
 
 
 class Live:

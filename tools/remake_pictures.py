@@ -1,12 +1,11 @@
-"""Remake the pictures of the README from recordings and a check: python tools/remake_pictures.py (needs Chromium)."""
+"""Remake the pictures of the README from real recordings. Needs Chromium: python tools/remake_pictures.py"""
 
 from __future__ import annotations
 
-import html
 import tempfile
 from pathlib import Path
 
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import sync_playwright
 
 import simulations
 from autograder import evaluate
@@ -18,18 +17,13 @@ PICTURES = {
     "registration_problem": ("RegistrationProblem", "light"),
     "batchnorm_internals": ("BatchNormInternals", "dark"),
 }
+# What a check says to a student with one of the wrong answers that the check is proven with.
+DIAGNOSIS = ("my_batchnorm", "biased_running_variance")
 BACKGROUNDS = {"light": "#ffffff", "dark": "#111111"}
-DIAGNOSED = ("my_batchnorm", "biased_running_variance")
-CHECK_CELL = (
-    '<!doctype html><meta charset="utf-8"><title>check</title><style>body { margin: 0; font: 14px/1.5 system-ui, '
-    '"DejaVu Sans", sans-serif } #cell { padding: 14px 18px; width: 920px } pre { margin: 0 0 12px; padding: 8px 12px; '
-    "background: #f5f5f5; border: 1px solid #ddd; font: 13px monospace } code { background: #eee; padding: 0 .25em }"
-    "</style><div id=cell><pre>{call}</pre>{report}</div>"
-)
 
 
 def main() -> None:
-    """Open each simulation where it opens for a reader, and a check that failed, and photograph them alone."""
+    """Photograph each simulation as it opens for a reader, and what a check says to a wrong answer."""
     IMAGES.mkdir(parents=True, exist_ok=True)
     with sync_playwright() as engine, tempfile.TemporaryDirectory() as folder:
         browser = engine.chromium.launch(
@@ -42,18 +36,15 @@ def main() -> None:
             page.evaluate(f"document.body.style.background = '{BACKGROUNDS[theme]}'")
             page.wait_for_timeout(300)
             page.locator("[data-host] .player").screenshot(path=IMAGES / f"{name}.png")
-        _diagnosis(page, IMAGES / "diagnosis.png")
+        page.set_viewport_size({"width": 900, "height": 800})
+        page.set_content(f'<div id="paper" style="font: 14px sans-serif; padding: 16px">{_diagnosis(*DIAGNOSIS)}</div>')
+        page.locator("#paper").screenshot(path=IMAGES / "diagnosis.png")
         browser.close()
 
 
-def _diagnosis(page: Page, file: Path) -> None:
-    name, wrong = DIAGNOSED
-    exercise = load_exercise(name)
-    (entry,) = [one for one in load_misconceptions(name) if one.name == wrong]
-    report = as_html(exercise, evaluate(name, *entry.parts, device="cpu"))
-    content = CHECK_CELL.replace("{call}", html.escape(exercise.check_call)).replace("{report}", report)
-    page.set_content(content)
-    page.locator("#cell").screenshot(path=file)
+def _diagnosis(name: str, misconception: str) -> str:
+    (wrong,) = (entry for entry in load_misconceptions(name) if entry.name == misconception)
+    return as_html(load_exercise(name), evaluate(name, *wrong.parts, device="cpu"))
 
 
 if __name__ == "__main__":

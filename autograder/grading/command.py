@@ -73,6 +73,7 @@ def grade_class(options: argparse.Namespace) -> int:
 def _prepare(options: argparse.Namespace, progress: Progress) -> tuple[Any, list[str]]:
     from autograder.grading.assignment import read_assignment
     from autograder.grading.course import limits_of, load_course, seed_of
+    from autograder.grading.enclosure import exposed
     from autograder.grading.engine import Engine, submitted_students
     from autograder.grading.grade import Settings
     from autograder.grading.gradebook import Writer, open_gradebook
@@ -80,6 +81,8 @@ def _prepare(options: argparse.Namespace, progress: Progress) -> tuple[Any, list
 
     course = load_course(options.root.resolve())
     directory, chapter = course.directory, options.chapter
+    if options.sandbox != NONE and (below := exposed(course.root)):
+        raise UsageError(f"{course.root} lies below {below}, which submissions can read: move the course elsewhere.")
     gradebook = open_gradebook(directory)
     try:
         source = Path(directory.format_path(directory.source_directory, ".", chapter))

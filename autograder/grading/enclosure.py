@@ -54,7 +54,9 @@ def _python_folders() -> tuple[str, ...]:
     executable = os.path.realpath(sys.executable)
     found = [sys.prefix, sys.base_prefix, os.path.dirname(os.path.dirname(executable))]
     for entry in sys.path:
-        if entry and os.path.isdir(entry) and any(name.endswith(".dist-info") for name in os.listdir(entry)):
+        names = os.listdir(entry) if entry and os.path.isdir(entry) else ()
+        # A course's own folder may hold such metadata too, left by an installation; it is never shown to submissions.
+        if any(name.endswith(".dist-info") for name in names) and "nbgrader_config.py" not in names:
             found.append(entry)
     folders = sorted({os.path.abspath(folder) for folder in found} | {os.path.realpath(folder) for folder in found})
     return tuple(_outermost(folder for folder in folders if folder not in ("/", "/usr")))
@@ -96,6 +98,12 @@ def readable() -> list[str]:
 def listable() -> list[str]:
     """Return the folders above the exercises. Their names may be listed, which is how Python finds other modules."""
     return _opened()[1]
+
+
+def exposed(folder: str | os.PathLike[str]) -> str | None:
+    """Return the readable path below which a folder lies, if it does: a course must not be among installed files."""
+    real = os.path.realpath(folder) + os.sep
+    return next((path for path in readable() if real.startswith(os.path.realpath(path) + os.sep)), None)
 
 
 def _opened() -> tuple[list[str], list[str]]:

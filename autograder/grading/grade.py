@@ -104,7 +104,7 @@ def grade(settings: Settings, submission: Submission) -> Graded:
         except SandboxError:
             raise
         except Exception as error:
-            result.problem = f"{name}.ipynb cannot be graded: {_in_words(error)}"
+            result.problem = f"{name}.ipynb cannot be graded: {_in_words(error).rstrip('.')}."
             break
     result.seconds = time.perf_counter() - began
     return result

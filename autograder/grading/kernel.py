@@ -149,7 +149,22 @@ def make_kernel() -> LineKernel:
     log = logging.getLogger("ipykernel")
     kernel = LineKernel.instance(session=session, config=config, user_ns=None, log=log)
     kernel.shell.extension_manager.load_extension("storemagic")
+    _tolerate_backends(kernel.shell)
     return kernel
+
+
+def _tolerate_backends(shell: Any) -> None:
+    """Let ``%matplotlib widget`` cost no more than its line where that backend is not installed."""
+    enable = shell.enable_matplotlib
+
+    def enable_matplotlib(gui: str | None = None) -> Any:
+        try:
+            return enable(gui)
+        except Exception as error:
+            print(f"{type(error).__name__}: {error} Figures are drawn in the notebook instead.")
+            return enable("inline")
+
+    shell.enable_matplotlib = enable_matplotlib
 
 
 def writer(descriptor: int) -> Callable[[dict[str, Any]], None]:

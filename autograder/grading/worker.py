@@ -15,6 +15,7 @@ import fcntl
 import gc
 import importlib
 import json
+import linecache
 import os
 import random
 import resource
@@ -103,6 +104,7 @@ def prepare(ordered: int, trial: int) -> dict[str, Any]:
         from autograder.grading.forget import forget_answers
 
         forget_answers(order["exercises"])
+        linecache.clearcache()  # A warning on the way keeps the source of whatever called it.
     global _seal
     _seal = Seal()
     gc.collect()

@@ -65,8 +65,8 @@ def _other_chapter(text: str) -> bytes:
     notebook = nbformat.reads(text, as_version=4)
     for cell in notebook.cells:
         if "nbgrader" in cell.metadata:
-            cell.metadata.nbgrader["grade_id"] = cell.metadata.nbgrader["grade_id"].replace("my_", "other_")
-            cell.source = cell.source.replace("My", "Other")
+            cell.metadata.nbgrader["grade_id"] = f"other_{cell.metadata.nbgrader['grade_id']}"
+            cell.source = cell.source.replace("My", "Other").replace("def save", "def other_save")
     return nbformat.writes(notebook).encode()
 
 
@@ -173,7 +173,7 @@ CASES = [
     _file(
         "a_number_that_is_none",
         "NaN in the metadata is no part of what runs.",
-        lambda text: text.replace('"metadata": {', '"metadata": {"score": NaN,', 1).encode(),
+        _changed_json(lambda data: data["metadata"].update(score=float("nan"))),
     ),
     _file(
         "fields_of_another_program",
@@ -206,7 +206,7 @@ CASES = [
         "an_import_that_is_missing",
         "The class is there, and fails where it needs the name.",
         RIGHT_DROPOUT.replace("torch.rand_like", "np.random.rand_like"),
-        scored(my_dropout=0.55),
+        scored(my_dropout=0.94),
         "NameError",
     ),
     _written(

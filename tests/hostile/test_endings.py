@@ -50,7 +50,7 @@ CASES = [
     Case(
         "exit_in_forward",
         "SystemExit inside the answer is one of its errors: what was seen before it counts.",
-        scored(my_dropout=0.55),
+        scored(my_dropout=0.94),
         {"my_dropout": RIGHT_DROPOUT.replace("        mask", "        raise SystemExit\n        mask")},
         says="SystemExit",
     ),

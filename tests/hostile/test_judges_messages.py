@@ -12,27 +12,32 @@ from tests.hostile.family import Family
 
 LIMITS = {"timeout": 20, "memory_megabytes": 1200, "disk_megabytes": 32}
 
-# The answer itself, while it is checked, silences the check and hands over something of its own.
+# The answer, while it is checked, takes over what writes the check's message, and puts in something of its own.
 _SENDER = """
-import base64, json, os, sys
-sent = []
+import base64, json, os
+real = json.dumps
+
+
+def dumps(message, **options):
+    content = message.get("content") if isinstance(message, dict) else None
+    data = content.get("data") if isinstance(content, dict) else None
+    kind = "application/vnd.deep-framework-mechanics.observations+json"
+    if isinstance(data, dict) and kind in data:
+        emission = {{
+            "run": os.environ["AUTOGRADER_GRADING_RUN"],
+            "exercise": "my_dropout",
+            "problem": None,
+            "handed": None,
+            "records": {{"cpu": base64.b64encode({data}).decode()}},
+        }}
+        emission.update({more})
+        data[kind] = {whole}
+    return real(message, **options)
 
 
 class MyDropout(nn.Module):
     def __init__(self, p=0.5):
-        if not sent:
-            sent.append(1)
-            sys.modules["autograder." + "checking"].hand_over = lambda emission: None
-            emission = {{
-                "run": os.environ["AUTOGRADER_GRADING_RUN"],
-                "exercise": "my_dropout",
-                "problem": None,
-                "handed": None,
-                "records": {{"cpu": base64.b64encode({data}).decode()}},
-            }}
-            emission.update({more})
-            from IPython.display import display
-            display({{"application/vnd.deep-framework-mechanics.observations+json": {whole}}}, raw=True)
+        json.dumps = dumps
         raise RuntimeError
 """
 _UNREADABLE = "cannot be read"

@@ -125,11 +125,12 @@ def test_formgrader_shows_the_course_at_once(released: Path, monkeypatch: pytest
 def test_a_newer_class_list_adds_and_changes_and_removes_nobody(
     made: Path, tmp_path: Path, capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # Reading a course's configuration goes to its folder, as nbgrader does.
     monkeypatch.chdir(tmp_path)
-    course = tmp_path / "course"
+    course, newer = tmp_path / "course", tmp_path / "new.csv"
     shutil.copytree(made, course)
-    (tmp_path / "new.csv").write_text("id,last_name\nrene,Møller\nzoe,\n", encoding="utf-8")
-    assert main(["roster", "new.csv", "--root", str(course)]) == 0
+    newer.write_text("id,last_name\nrene,Møller\nzoe,\n", encoding="utf-8")
+    assert main(["roster", str(newer), "--root", str(course)]) == 0
     assert "1 are new" in (said := capsys.readouterr().out) and "left as they are: ada." in said
     with Gradebook(f"sqlite:///{course / 'gradebook.db'}") as gradebook:
         assert {each.id: (each.first_name, each.last_name) for each in gradebook.students} == {
@@ -137,8 +138,8 @@ def test_a_newer_class_list_adds_and_changes_and_removes_nobody(
             "rene": ("Renée", "Møller"),
             "zoe": (None, None),
         }
-    (tmp_path / "new.csv").write_text("id\nADA\n", encoding="utf-8")
-    assert main(["roster", "new.csv", "--root", str(course)]) == 2
+    newer.write_text("id\nADA\n", encoding="utf-8")
+    assert main(["roster", str(newer), "--root", str(course)]) == 2
     assert "other capital letters" in capsys.readouterr().err
 
 

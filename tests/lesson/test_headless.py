@@ -87,6 +87,16 @@ def test_without_ipywidgets_the_question_can_still_be_read(kernel_environment: N
     assert "non-persistent buffers" in readable.data["text/html"]
 
 
+def test_while_a_class_is_graded_nothing_waits_for_a_reader(kernel_environment: None) -> None:
+    grading = "import os\nos.environ['NBGRADER_EXECUTION'] = 'autograde'\n"  # As nbgrader sets it.
+    figure = "from simulations import BatchNormInternals\nBatchNormInternals()"
+    notebook = executed(grading + SETUP_CELL, "predict('ch03-expect')", figure)
+    for cell in notebook.cells[1:]:
+        (readable,) = cell.outputs
+        assert set(readable.data) == {"text/plain", "text/html"}
+    assert "widgets" not in notebook.metadata
+
+
 def test_a_wrong_id_is_one_sentence_in_the_notebook(kernel_environment: None) -> None:
     wrong = "try:\n    quiz('ch03-persist')\nexcept Exception:\n    get_ipython().showtraceback()"
     (shown,) = executed(SETUP_CELL, wrong).cells[1].outputs

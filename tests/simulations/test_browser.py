@@ -17,6 +17,17 @@ pytestmark = [pytest.mark.browser, needs_chromium]
 CLASSES = [name for name in simulations.__all__ if name != "show"]
 PLAYER = "document.querySelector('[data-host]').shadowRoot.querySelector('.player')"
 
+# What sticks out of the figure or is cut off, where no scroll bar brings it back.
+CUT = f"""() => {{
+  const player = {PLAYER}, edge = player.getBoundingClientRect().right + 1;
+  const scrolls = (node) => node !== player && (/auto|scroll/.test(getComputedStyle(node).overflowX) ||
+    scrolls(node.parentElement));
+  return [...player.querySelectorAll('*')].filter((one) => !one.closest('.sr, svg') && one.clientWidth &&
+    ((getComputedStyle(one).overflowX === 'hidden' && one.scrollWidth > one.clientWidth + 1) ||
+     (one.getBoundingClientRect().right > edge && !scrolls(one.parentElement))))
+    .map((one) => one.outerHTML.slice(0, 120));
+}}"""
+
 
 @pytest.fixture(scope="module")
 def page():
@@ -81,6 +92,16 @@ def test_every_step_of_every_variant_is_drawn_without_an_error(page: Any, export
     assert page.seen["errors"] == []
     width = page.evaluate(f"{PLAYER}.scrollWidth - {PLAYER}.clientWidth")
     assert width <= 0, "something is wider than the figure"
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_nothing_is_cut_where_the_page_is_narrow(page: Any, exported: dict, name: str) -> None:
+    # What JupyterLab leaves for an output on a screen of 1280x800 at 200 % zoom.
+    page.set_viewport_size({"width": 470, "height": 400})
+    _open(page, exported[name])
+    found = page.evaluate(CUT)
+    page.set_viewport_size({"width": 1280, "height": 800})
+    assert found == []
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])

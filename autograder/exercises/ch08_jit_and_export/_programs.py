@@ -17,7 +17,12 @@ from autograder.observe import attempt
 
 @contextlib.contextmanager
 def quiet_log() -> Iterator[None]:
-    """Keep torch's log of refused exports away; a report says in its own words what went wrong."""
+    """Keep torch's log of refused exports away; a report says in its own words what went wrong.
+
+    The compiler forgets first what it learned: `torch.cond` compiles what surrounds it, and after many exports in one
+    process an entry of an earlier one is taken, with its sizes.
+    """
+    torch.compiler.reset()
     before = logging.root.manager.disable
     logging.disable(logging.CRITICAL)
     try:
