@@ -92,7 +92,7 @@ def test_a_wrong_batchnorm_is_explained_corrected_and_passes(
 
         page.get_by_role("button", name="Validate").click()
         expect(page.get_by_text("Validation Results", exact=False).first).to_be_visible(timeout=90_000)
-        # Nothing was saved until now: the button saves before it validates, so the answer that passes is not among them.
+        # Nothing was saved until now: the button saves before it validates, so what passes is not among them.
         expect(page.locator(".jp-Dialog")).to_contain_text("save_and_resume")
         expect(page.locator(".jp-Dialog")).not_to_contain_text('check("my_batchnorm"')
         picture(page, "6-validated")
