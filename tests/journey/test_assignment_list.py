@@ -55,6 +55,8 @@ def test_a_chapter_is_fetched_and_submitted_through_the_panel(
     (home / ".config" / "nbgrader_config.py").write_text(config, encoding="utf-8")
     with jupyterlab(home) as address, chromium() as page:
         page.goto(f"{address}/lab?reset")
+        # What opens before the launcher does is closed by it.
+        expect(page.locator(".jp-Launcher")).to_be_visible()
         page.get_by_role("menuitem", name="Nbgrader", exact=True).click()
         page.get_by_text("Assignment List", exact=True).click()
         released, fetched, submitted = (
