@@ -18,7 +18,7 @@ from typing import IO
 from nbgrader.plugins import ExtractorPlugin
 from traitlets import Integer
 
-from autograder.grading.grade import LARGEST_NOTEBOOK
+from autograder.grading.limits import LARGEST_NOTEBOOK
 
 DEEPEST = 3
 _DAMAGED = (zipfile.BadZipFile, tarfile.TarError, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError)
@@ -86,7 +86,7 @@ class NotebookExtractor(ExtractorPlugin):
             return
         most = self.archive_megabytes << 20 if nested else LARGEST_NOTEBOOK
         if member.size > most:
-            self.log.warning("Passed over, it has more than %d MB: %s", most / 1e6, shown)
+            self.log.warning("Passed over, it has more than %d MB: %s", most >> 20, shown)
             return
         if nested and depth == DEEPEST:
             self.log.warning("Passed over, an archive in an archive in an archive: %s", shown)

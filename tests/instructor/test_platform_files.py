@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from autograder.cli import main
+from autograder.grading.limits import LARGEST_NOTEBOOK
 from autograder.instructor.platform_files import sort_files
 from autograder.instructor.roster import Student
 from tests.grading.classroom import run
@@ -187,7 +188,7 @@ def test_two_submissions_of_one_and_an_unknown_student_stop_it_before_anything_i
 
 
 def test_archives_of_students_cost_nobody_else_anything(course: Path) -> None:
-    largest = b"0" * 50_000_001
+    too_large = b"0" * (LARGEST_NOTEBOOK + 1)
     moodle = {
         "Ada Lovelace_1_assignsubmission_file_/work.zip": _zipped({NOTEBOOK: "of ada", "../../out.ipynb": "out"}),
         "Renée Müller-Łoś_2_assignsubmission_file_/work.tar.gz": _tarred(
@@ -195,7 +196,7 @@ def test_archives_of_students_cost_nobody_else_anything(course: Path) -> None:
         ),
         "Renée Müller-Łoś_2_assignsubmission_file_/weights.pt.gz": b"no archive at all",
         "Kim One_3_assignsubmission_file_/work.zip": _zipped({NOTEBOOK: "of kim"})[:-30],
-        "Kim Two_4_assignsubmission_file_/work.zip": _zipped({NOTEBOOK: largest}),
+        "Kim Two_4_assignsubmission_file_/work.zip": _zipped({NOTEBOOK: too_large}),
     }
     _drop(course, "moodle.zip", moodle)
     done = _collect(course)
@@ -204,7 +205,8 @@ def test_archives_of_students_cost_nobody_else_anything(course: Path) -> None:
     warned = [line for line in done.stderr.splitlines() if "Passed over" in line]
     assert len(warned) == 3
     assert "leads out of the archive: moodle.zip/Ada Lovelace" in warned[0]
-    assert "damaged one): moodle.zip/Kim One" in warned[1] and "more than 50 MB: moodle.zip/Kim Two" in warned[2]
+    assert "damaged one): moodle.zip/Kim One" in warned[1]
+    assert f"more than {LARGEST_NOTEBOOK >> 20} MB: moodle.zip/Kim Two" in warned[2]
 
 
 def test_a_submission_that_is_there_already_stops_it_before_anything_is_collected(course: Path) -> None:
