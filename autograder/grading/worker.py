@@ -350,6 +350,10 @@ def _run(channel: int, folder: str) -> None:
         with open(os.path.join(folder, path), "wb") as file:
             file.write(base64.b64decode(text))
     _reseed()
+    # As in a kernel: a module of the student's own lies beside the notebook, and was not there when the parent looked.
+    if "" not in sys.path:
+        sys.path.insert(0, "")
+    importlib.invalidate_caches()
 
     def next_cell() -> dict[str, Any] | None:
         request = read()
