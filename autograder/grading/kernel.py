@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import inspect
 import io
 import json
 import logging
@@ -150,7 +151,24 @@ def make_kernel() -> LineKernel:
     kernel = LineKernel.instance(session=session, config=config, user_ns=None, log=log)
     kernel.shell.extension_manager.load_extension("storemagic")
     _tolerate_backends(kernel.shell)
+    _know_cells(kernel.shell)
     return kernel
+
+
+def _know_cells(shell: Any) -> None:
+    """Tell ``inspect`` that a cell's file is no module's.
+
+    A traceback asks for the module of every frame, and each time ``inspect`` looks through all that is loaded: with
+    torch a recursion of a thousand frames took some five seconds to be shown.
+    """
+    cache = shell.compile.cache
+
+    def remember(*arguments: Any, **options: Any) -> str:
+        name = cache(*arguments, **options)
+        inspect.modulesbyfile[os.path.normcase(os.path.abspath(name))] = None  # type: ignore[attr-defined]
+        return name
+
+    shell.compile.cache = remember
 
 
 def _tolerate_backends(shell: Any) -> None:
