@@ -18,9 +18,6 @@ import json
 import linecache
 import os
 import random
-import resource
-import select
-import shutil
 import signal
 import socket
 import sys
@@ -31,6 +28,7 @@ from typing import Any, NoReturn
 
 from autograder.grading import confine
 from autograder.grading.confine import LANDLOCK, NAMESPACES, WORK_FOLDER
+from autograder.grading.guard import guard
 from autograder.grading.limits import Limits
 from autograder.grading.seal import Seal
 from autograder.grading.ticket import EMISSION_TYPE
@@ -60,7 +58,7 @@ def main() -> None:
             os._exit(0)
         if os.fork() == 0:
             control.close()
-            guard(json.loads(data), *descriptors)
+            guard(_submission, json.loads(data), *descriptors)
         for descriptor in descriptors:
             os.close(descriptor)
 
@@ -179,109 +177,6 @@ def _null(descriptor: int) -> None:
     null = os.open(os.devnull, os.O_RDWR)
     os.dup2(null, descriptor)
     os.close(null)
-
-
-def guard(request: dict[str, Any], cells: int, channel: int) -> NoReturn:
-    """Fork the process that runs the submission, wait for it or for the host's word, and report how it ended.
-
-    The host sends ``i`` to interrupt a cell, ``m`` to have its memory measured, and ``k``, or nothing at all by
-    closing, to end everything.
-    """
-    host = socket.socket(fileno=channel)
-    limits, level = Limits(**request["limits"]), request["level"]
-    confine.die_with_parent()
-    folder = WORK_FOLDER
-    try:
-        if level == NAMESPACES:
-            confine.leave_namespaces()
-        else:
-            confine.adopt_orphans()
-            folder = tempfile.mkdtemp(prefix="submission-", dir=request.get("folder") or "/tmp")
-        ready, told = os.pipe()
-        child = os.fork()
-        if child == 0:
-            host.close()
-            os.close(ready)
-            _submission(cells, told, limits, level, folder, request)
-    except OSError as error:
-        _report(host, {"failed": str(error)})
-    os.close(cells)
-    os.close(told)
-    with os.fdopen(ready, "rb") as said:
-        if failed := said.read(1000):
-            os.waitpid(child, 0)
-            _report(host, {"failed": failed.decode("utf-8", "replace")})
-    host.sendall(b'{"started": true}\n')
-    status, usage, held = _wait(host, child)
-    if level != NAMESPACES:
-        _end_descendants()
-        shutil.rmtree(folder, ignore_errors=True)
-    processor = usage.ru_utime + usage.ru_stime + time.process_time()
-    _report(
-        host,
-        {
-            "exit": os.waitstatus_to_exitcode(status),
-            "processor": processor,
-            "memory": usage.ru_maxrss * 1024,
-            **held,
-        },
-    )
-
-
-def _report(host: socket.socket, message: dict[str, Any]) -> NoReturn:
-    with contextlib.suppress(OSError):
-        host.sendall(json.dumps(message).encode() + b"\n")
-    os._exit(0)
-
-
-def _wait(host: socket.socket, child: int) -> tuple[int, resource.struct_rusage, dict[str, int]]:
-    pidfd, held = os.pidfd_open(child), {"own": 0, "proportional": 0}
-    watched = [host, pidfd]
-    while True:
-        readable, _, _ = select.select(watched, [], [])
-        if pidfd in readable:
-            _, status, usage = os.wait4(child, 0)
-            return status, usage, held
-        word = b""
-        with contextlib.suppress(OSError):
-            word = host.recv(1)
-        if word == b"i":
-            os.kill(child, signal.SIGINT)
-            continue
-        if word == b"m":
-            held = _memory_held(child)
-            host.sendall(b'{"measured": true}\n')
-            continue
-        os.kill(child, signal.SIGKILL)
-        if not word:
-            watched.remove(host)
-
-
-def _memory_held(process: int) -> dict[str, int]:
-    """Return bytes: ``own`` is what one more such process takes, ``proportional`` has its part of what it shares."""
-    held = {"own": 0, "proportional": 0}
-    with contextlib.suppress(OSError, ValueError), open(f"/proc/{process}/smaps_rollup") as lines:
-        for line in lines:
-            if line.startswith(("Private_Clean:", "Private_Dirty:")):
-                held["own"] += int(line.split()[1]) * 1024
-            elif line.startswith("Pss:"):
-                held["proportional"] = int(line.split()[1]) * 1024
-    return held
-
-
-def _end_descendants() -> None:
-    """Kill what the submission left behind. Orphans come to this process, so that none is missed."""
-    children = f"/proc/self/task/{os.getpid()}/children"
-    until = time.monotonic() + 10
-    while time.monotonic() < until:
-        with contextlib.suppress(OSError), open(children) as listed:
-            for number in listed.read().split():
-                with contextlib.suppress(OSError):
-                    os.kill(int(number), signal.SIGKILL)
-        try:
-            os.waitpid(-1, 0)
-        except ChildProcessError:
-            return
 
 
 def _submission(cells: int, told: int, limits: Limits, level: str, folder: str, request: dict[str, Any]) -> NoReturn:

@@ -87,7 +87,10 @@ CASES = [
         "kills_its_parent",
         "The process above it lies in another namespace, or may not be signalled; at most its own run ends.",
         AFTER,
-        {"my_dropout": "import os, signal\nos.kill(os.getppid(), signal.SIGKILL)\nos.kill(os.getpid(), 9)"},
+        {
+            "my_dropout": "import os, signal\n"
+            "try:\n    os.kill(os.getppid(), signal.SIGKILL)\nfinally:\n    os.kill(os.getpid(), 9)"
+        },
     ),
     Case(
         "kills_all_that_it_sees",
