@@ -79,10 +79,13 @@ class LineStream(io.TextIOBase):
         if not isinstance(text, str):
             raise TypeError(f"write() argument must be str, not {type(text)}")
         with self._lock:
-            self._pieces.append(text)
-            self._length += len(text)
-            if self._length > _LONGEST_BUFFER:
-                self.flush()
+            # In parts, so that a very long text is not held several times over on its way out.
+            for start in range(0, len(text), _LONGEST_BUFFER):
+                part = text[start : start + _LONGEST_BUFFER]
+                self._pieces.append(part)
+                self._length += len(part)
+                if self._length >= _LONGEST_BUFFER:
+                    self.flush()
         return len(text)
 
     def flush(self) -> None:

@@ -54,16 +54,22 @@ CASES = [
     _beside_a_right_answer(
         "memory_mapped", "Mapped memory is counted too.", "import mmap\nm = mmap.mmap(-1, 64 << 30, mmap.MAP_PRIVATE)\n"
     ),
-    _beside_a_right_answer(
+    Case(
         "disk_bomb",
-        "The submission's own disk is full, and nobody else's.",
-        "for number in range(200):\n    open(f'f{number}', 'wb').write(b'x' * 2**20)",
-        "No space left",
+        "The submission's own disk is full, and nobody else's; what it saves later fails and says so.",
+        scored(save_and_resume=0),
+        {
+            "my_dropout": f"{RIGHT_DROPOUT}\n\nfor number in range(200):\n"
+            "    open(f'f{number}', 'wb').write(b'x' * 2**20)"
+        },
+        says="No space left",
     ),
-    _beside_a_right_answer(
+    Case(
         "inode_bomb",
         "The same for a great many empty files.",
-        "for number in range(60000):\n    open(f'f{number}', 'w').close()",
+        scored(save_and_resume=0),
+        {"my_dropout": f"{RIGHT_DROPOUT}\n\nfor number in range(60000):\n    open(f'f{{number}}', 'w').close()"},
+        says="No space left",
     ),
     _beside_a_right_answer(
         "one_enormous_file", "A file has a largest size.", "open('big', 'wb').truncate(1 << 40)", "File too large"
@@ -126,8 +132,8 @@ CASES = [
     ),
     Case(
         "an_enormous_state",
-        "Observations that are larger than the judge accepts are not handed over.",
-        scored(my_dropout=0),
+        "What is too much to hand over is named instead, and costs the check that it belongs to.",
+        scored(my_dropout=2.95),
         {
             "my_dropout": RIGHT_DROPOUT.replace(
                 "        self.p = p",
@@ -138,8 +144,8 @@ CASES = [
     ),
     Case(
         "a_shape_without_end",
-        "A tensor that only pretends to be large (expand) is not copied out.",
-        scored(my_dropout=0),
+        "A tensor that only pretends to be large (expand) is not copied out; what a check still sees is scored.",
+        scored(my_dropout=0.4),
         {
             "my_dropout": RIGHT_DROPOUT.replace(
                 "return x * mask", "return torch.zeros(1).expand(10**5, 10**5)"
