@@ -182,7 +182,7 @@ class BatchNormInternals(Simulation):
         def draw(figure: Any) -> None:
             pairs = (("batch_mean", "running_mean"), ("batch_var", "running_var"))
             for axes, (batch, running) in zip(figure.subplots(1, 2), pairs, strict=True):
-                axes.plot(*zip(*curves[batch], strict=True), "D", color="#a84a00", label=batch.replace("_", " "))
+                axes.plot(*zip(*curves[batch], strict=True), "D", color="#a04600", label=batch.replace("_", " "))
                 axes.plot(*zip(*curves[running], strict=True), "-o", color="#1f5fb0", markersize=3, label=running)
                 axes.set_xlabel("recorded steps")
                 axes.legend(frameon=False)

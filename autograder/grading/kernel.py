@@ -21,6 +21,7 @@ from datetime import datetime
 from types import SimpleNamespace
 from typing import Any
 
+from ipykernel.eventloops import enable_gui
 from ipykernel.ipkernel import IPythonKernel
 from ipykernel.jsonutil import json_clean
 from jupyter_client.session import Session
@@ -153,6 +154,8 @@ def make_kernel() -> LineKernel:
     log = logging.getLogger("ipykernel")
     kernel = LineKernel.instance(session=session, config=config, user_ns=None, log=log)
     kernel.shell.extension_manager.load_extension("storemagic")
+    # ipykernel finds its kernel through the application that started it; there is none here.
+    kernel.shell.enable_gui = lambda gui=None: enable_gui(gui, kernel)
     _tolerate_backends(kernel.shell)
     _know_cells(kernel.shell)
     return kernel
@@ -182,7 +185,7 @@ def _tolerate_backends(shell: Any) -> None:
         try:
             return enable(gui)
         except Exception as error:
-            print(f"{type(error).__name__}: {error} Figures are drawn in the notebook instead.")
+            print(f"{type(error).__name__}: {str(error).rstrip('.')}. Figures are drawn in the notebook instead.")
             return enable("inline")
 
     shell.enable_matplotlib = enable_matplotlib

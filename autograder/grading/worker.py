@@ -37,6 +37,7 @@ LARGEST_REQUEST = 1_000_000
 TRIAL_SECONDS = 30
 # Made before the first fork, and hidden from the garbage collector's lists with everything else that is there by then.
 _seal: Seal | None = None
+_FIGURES = "module://matplotlib_inline.backend_inline"
 _NEVER_EARLY = ("matplotlib_inline.backend_inline", "__mp_main__", "__main__", "debugpy", "_pydev", "pydevd")
 
 
@@ -238,6 +239,7 @@ def _run(channel: int, folder: str) -> None:
     kernel, write = LineKernel.instance(), writer(channel)
     os.environ.update(HOME=folder, TMPDIR=folder if folder != WORK_FOLDER else "/tmp", IPYTHONDIR=f"{folder}/.ipython")
     tempfile.tempdir = None
+    _show_figures()
     read = _reader(channel)
     first = read()
     for path, text in first["files"]:
@@ -294,6 +296,13 @@ def _reader(channel: int) -> Callable[[], dict[str, Any] | None]:
         return json.loads(line)
 
     return read
+
+
+def _show_figures() -> None:
+    """Have figures shown in the notebook without a line that asks for it, as in every kernel."""
+    os.environ["MPLBACKEND"] = _FIGURES
+    if matplotlib := sys.modules.get("matplotlib"):
+        matplotlib.rcParams["backend"] = _FIGURES
 
 
 def _reseed() -> None:

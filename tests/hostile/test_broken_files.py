@@ -223,6 +223,20 @@ CASES = [
         scored(),
     ),
     _written(
+        "figures_asked_for",
+        "The line that many notebooks begin with, and a figure.",
+        f"%matplotlib inline\nimport matplotlib.pyplot as plt\n{RIGHT_DROPOUT}\nplt.plot([1, 2])",
+        scored(),
+        "image/png",
+    ),
+    _written(
+        "figures_not_asked_for",
+        "The same without the line.",
+        f"import matplotlib.pyplot as plt\n{RIGHT_DROPOUT}\nplt.plot([1, 2])",
+        scored(),
+        "image/png",
+    ),
+    _written(
         "the_wrong_name",
         "The check asks for MyDropout.",
         RIGHT_DROPOUT.replace("MyDropout", "Mydropout"),

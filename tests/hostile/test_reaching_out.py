@@ -91,10 +91,10 @@ CASES = [
     ),
     _reaching(
         "the_host_through_the_engines_socket",
-        "The channel carries messages of this run and nothing else.",
+        "The channel carries messages of this run and nothing else, and no file of the host is open.",
         "import os\nfor number in range(3, 64):\n"
         "    try:\n        link = os.readlink(f'/proc/self/fd/{number}')\n    except OSError:\n        continue\n"
-        "    found += [link] if link.startswith('/') and not link.startswith(('/dev', '/tmp/submission', '/proc/')) else []",
+        "    found += [link] if link.startswith('/') and not link.startswith(('/dev', '/tmp/submission', '/proc/', '/memfd:')) else []",
     ),
     _reaching(
         "connecting",
