@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 import re
 
+from autograder.grading.ticket import EMISSION_TYPE
 from tests.grading.answers import RIGHT_CHECKPOINT, RIGHT_DROPOUT, SUBMISSIONS
 
 Answers = dict[str, str]
@@ -345,7 +346,9 @@ def class_of(size: int) -> dict[str, Answers]:
     functional = RIGHT_DROPOUT.replace("return x * mask / (1 - self.p)", "return F.dropout(x, self.p)")
     everyone[FUNCTIONAL]["my_dropout"] = "from torch.nn import functional as F\n" + functional
     everyone[LEAVES_EARLY]["my_dropout"] = "import os\nos._exit(0)"
-    everyone[FORGES]["save_and_resume"] = RIGHT_CHECKPOINT + "\n\ncheck = lambda *parts: 4.0"
+    everyone[FORGES]["save_and_resume"] = "import random\n" + RIGHT_CHECKPOINT.replace(
+        "optimizer, scheduler):\n", f"optimizer, scheduler):\n    display({{{EMISSION_TYPE!r}: {{}}}}, raw=True)\n"
+    )
     everyone[DOES_NOT_RUN] = {
         **SUBMISSIONS["ada_all_right"],
         "my_dropout": RIGHT_DROPOUT.replace("return x\n", "return x)\n", 1),
