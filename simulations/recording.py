@@ -15,7 +15,7 @@ from torch.nn.modules import module as module_file
 from torch.overrides import TorchFunctionMode, resolve_name
 
 from autograder.time_limit import OutOfTime, time_limit
-from simulations.trace import Trace, number, shape_text
+from simulations.trace import Trace, norm_text, number, shape_text
 
 SYMBOLS = {"add": "+", "sub": "−", "mul": "×", "div": "÷", "matmul": "@", "cat": "cat"}
 MOST_BOXES = 40
@@ -238,7 +238,7 @@ class CallRecorder:
 
     def _saw_gradient(self, node: str) -> Callable[[torch.Tensor], None]:
         def saw(gradient: torch.Tensor) -> None:
-            norm = number(float(gradient.detach().float().norm()))
+            norm = norm_text(float(gradient.detach().float().norm()))
             self.trace.event(
                 "gradient",
                 f"the gradient reaches the output of {node}: norm {norm}",
@@ -259,7 +259,7 @@ class CallRecorder:
 
     def _saw_parameter(self, node: str) -> Callable[[torch.Tensor], None]:
         def saw(parameter: torch.Tensor) -> None:
-            norm = number(float(parameter.grad.detach().float().norm()))
+            norm = norm_text(float(parameter.grad.detach().float().norm()))
             self.trace.event(
                 "parameter gradient",
                 f"{node}.grad is filled: norm {norm}",

@@ -16,6 +16,8 @@ import torch
 VERSION = 1
 SIGNIFICANT_DIGITS = 4
 
+_ROUNDING = 1e-7
+
 
 @dataclass
 class Trace:
@@ -114,6 +116,11 @@ def number(value: float, digits: int = 3) -> str:
     if isinstance(value, float) and math.isnan(value):
         return "nan"
     return f"{value:.{digits}g}"
+
+
+def norm_text(norm: float) -> str:
+    """Return a norm as text. Next to nothing is not spelled out: those digits are rounding, and differ by machine."""
+    return number(norm) if norm == 0 or not norm < _ROUNDING else f"below {_ROUNDING:g}"
 
 
 def shape_text(shape: Sequence[int]) -> str:
