@@ -15,7 +15,6 @@ import torch
 
 VERSION = 1
 SIGNIFICANT_DIGITS = 4
-
 _ROUNDING = 1e-7
 
 
