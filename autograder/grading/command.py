@@ -148,6 +148,8 @@ def executor(options: argparse.Namespace, submissions: int) -> Iterator[tuple[Ex
             from dask.distributed import Client
         except ImportError:
             raise UsageError("--scheduler needs Dask: pip install -c requirements.lock -e '.[cluster]'") from None
+        from autograder.grading.apart import ApartExecutor
+
         try:
             client = Client(options.scheduler, timeout=20)
         except (OSError, ValueError) as error:
@@ -156,7 +158,7 @@ def executor(options: argparse.Namespace, submissions: int) -> Iterator[tuple[Ex
             jobs = sum(client.nthreads().values())
             if not jobs:
                 raise UsageError(f"The Dask scheduler at {options.scheduler} has no workers.")
-            yield client.get_executor(pure=False), jobs
+            yield ApartExecutor(client.get_executor(pure=False)), jobs
         return
     import multiprocessing
 

@@ -157,7 +157,7 @@ def test_a_run_that_is_cut_short_goes_on(root: Path, tmp_path: Path, ending: sig
     said = process.communicate(timeout=60)[0]
     if ending == signal.SIGINT:
         assert process.returncode == 130, said
-        assert "to go on where this stopped: autograder grade" in said
+        assert "To go on where this stopped: autograder grade" in said
     done, summary = classroom.grade(course)
     assert done.returncode == 0, done.stdout + done.stderr
     states = [outcome["state"] for outcome in summary["outcomes"]]
