@@ -59,11 +59,16 @@ def _secret(course: Path) -> Path:
     return file
 
 
-def _links(folder: Path) -> None:
+def links_to_elsewhere(folder: Path) -> None:
+    """Put links beside the notebook to what only the instructor may read."""
     course = _course(folder)
     (folder / "gradebook_link.txt").symlink_to(course / "gradebook.db")
     (folder / "secret_link.txt").symlink_to(_secret(course))
     (folder / "everything").symlink_to("/")
+
+
+def _links(folder: Path) -> None:
+    links_to_elsewhere(folder)
     (folder / "loop").symlink_to("loop")
     (folder / "nowhere").symlink_to("/no/such/place")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import nbformat
@@ -26,7 +27,7 @@ from tests.hostile.classmates import CLASSMATES
 _CHOSEN = {
     test_broken_files: ("cut_short", "windows_line_ends", "print_of_python_2"),
     test_endings: ("loop_in_python", "os_exit"),
-    test_files_beside: ("symbolic_links", "an_own_module"),
+    test_files_beside: ("an_own_module",),
     test_forging: ("check_replaced", "observe_all_replaced_by_hidden_names"),
     test_notebooks_changed: ("check_no_longer_graded", "check_deleted", "mark_that_is_a_list", "check_worth_a_hundred"),
     test_reaching_out: ("gradebook", "seed_in_the_environment"),
@@ -34,7 +35,13 @@ _CHOSEN = {
     test_resources: ("memory_bomb",),
     test_torchs_own_layer: ("a_subclass", "a_hidden_child"),
 }
-CASES = [case for module, names in _CHOSEN.items() for case in module.CASES if case.name in names]
+_LINKS = next(case for case in test_files_beside.CASES if case.name == "symbolic_links")
+CASES = [
+    *(case for module, names in _CHOSEN.items() for case in module.CASES if case.name in names),
+    replace(_LINKS, beside=test_files_beside.links_to_elsewhere),
+    # nbgrader copies what a link points at before anything of ours runs, and gives up on one that leads nowhere.
+    replace(_LINKS, name="a_link_to_nowhere", scores=None, beside=lambda folder: (folder / "a").symlink_to("/no/such")),
+]
 HONEST = ("honest_ada", "honest_cleo", "honest_eva")
 # The limits of the families, but for the seconds that the endless loop is given.
 LIMITS = {"timeout": 8, "memory_megabytes": 900, "disk_megabytes": 32, "processes": 32}
@@ -61,7 +68,7 @@ def scores(autograded: Path) -> dict[str, dict[str, float]]:
 
 
 def test_every_chosen_case_is_there() -> None:
-    assert len(CASES) == sum(map(len, _CHOSEN.values()))
+    assert len(CASES) == 2 + sum(map(len, _CHOSEN.values()))
 
 
 def test_nbgrader_gives_the_right_score(autograded: Path, scores: dict, case: Case) -> None:
