@@ -7,7 +7,6 @@ import io
 import linecache
 import random
 import sysconfig
-import time
 import traceback
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -20,7 +19,7 @@ import torch
 from autograder.cases import Case
 from autograder.exercise import Exercise
 from autograder.snapshot import Raised, snapshot
-from autograder.time_limit import OutOfTime, time_limit
+from autograder.time_limit import Clock, OutOfTime, time_limit
 
 LONGEST_OUTPUT = 4_000
 _OWN_FOLDER = str(Path(__file__).parent)
@@ -112,21 +111,21 @@ def quiet_surroundings(case: Case, printed: io.StringIO, warned: list[str]) -> I
             warned.extend(dict.fromkeys(str(warning.message)[:300] for warning in caught[:20]))
 
 
-def observe(exercise: Exercise, parts: Sequence[Any], case: Case, deadline: float | None = None) -> Record:
+def observe(exercise: Exercise, parts: Sequence[Any], case: Case, clock: Clock | None = None) -> Record:
     """Run the exercise's probe on an implementation in one case and return what was seen.
 
-    ``deadline`` is a time of ``time.monotonic()``. Nothing that the implementation raises leaves this function,
-    except KeyboardInterrupt, which belongs to the person at the keyboard.
+    ``clock`` bounds the time. Nothing that the implementation raises leaves this function, except KeyboardInterrupt,
+    which belongs to the person at the keyboard.
     """
     record, printed = Record(case.name), _BoundedText()
     make, case = exercise.assemble(parts), case.fresh()
-    limit = time_limit(deadline - time.monotonic()) if deadline is not None else contextlib.nullcontext()
+    limit = time_limit(clock) if clock is not None else contextlib.nullcontext()
     try:
         with quiet_surroundings(case, printed, record.warned), limit:
             for name, value, *tolerance in exercise.observe(make, case):
                 record.observations.append(Observation(name, snapshot(value), *tolerance))
                 # A layer that catches everything swallows the alarm too: it is asked again between observations.
-                if deadline is not None and time.monotonic() > deadline:
+                if clock is not None and clock.is_over():
                     raise OutOfTime
     except KeyboardInterrupt:
         raise
@@ -140,13 +139,13 @@ def observe_all(
     exercise: Exercise, parts: Sequence[Any], cases: Sequence[Case], seconds: float | None = None
 ) -> list[Record]:
     """Observe every case in order. When the time is used up, the cases that are left get an OutOfTime stop."""
-    deadline = None if seconds is None else time.monotonic() + seconds
+    clock = None if seconds is None else Clock(seconds)
     records: list[Record] = []
     for case in cases:
         if records and records[-1].stop is not None and records[-1].stop.out_of_time:
             records.append(Record(case.name, stop=records[-1].stop))
         else:
-            records.append(observe(exercise, parts, case, deadline))
+            records.append(observe(exercise, parts, case, clock))
     return records
 
 
