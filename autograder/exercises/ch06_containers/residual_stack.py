@@ -42,6 +42,8 @@ def observe(make: type[nn.Module], case: Case) -> Iterator[tuple]:
     """Run the stack forward and backward, look between its layers, train a step, convert and copy it."""
     net: Any = make(case.features, case.depth).to(case.device, case.dtype)
     yield "parameters()", {name: list(parameter.shape) for name, parameter in net.named_parameters()}
+    kinds = {name: isinstance(getattr(net, name, None), nn.ModuleList) for name in ("norms", "layers")}
+    yield "each is an nn.ModuleList", kinds
     fill(net)
     x = case.x.clone()
     with torch.no_grad():
@@ -162,6 +164,7 @@ exercise = Exercise(
     reference=(ReferenceResidualStack,),
     weights={
         "parameters()": 3.0,
+        "each is an nn.ModuleList": 0.25,
         "output": 3.0,
         "gradients": 2.0,
         "number of values with return_all": 0.5,

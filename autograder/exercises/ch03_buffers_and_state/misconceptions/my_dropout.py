@@ -59,6 +59,11 @@ class KeepProbability(_Layer):
         return self.p
 
 
+class FlippedMask(_Layer):
+    def mask(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.rand_like(x) < self.p
+
+
 class ScaledByP(_Layer):
     def drop(self, x: torch.Tensor, keep: torch.Tensor) -> torch.Tensor:
         return x * keep / self.p if self.p else x * keep
@@ -144,6 +149,14 @@ misconceptions = (
         "share of values dropped",
         "p read as the probability of keeping a value",
         "With p=0.2, how many of 1000 values does nn.Dropout set to zero, and how many does yours?",
+        "the box «Two words that mislead» in this chapter",
+    ),
+    _misconception(
+        "flipped_mask",
+        FlippedMask,
+        "share of values dropped",
+        "the mask keeps with probability p, and the scaling is right",
+        "How many of `torch.rand(1000) < 0.2` are True? Does your mask say True for what stays or for what goes?",
         "the box «Two words that mislead» in this chapter",
     ),
     _misconception(

@@ -98,6 +98,12 @@ class PlainListOfLayers(ReferenceResidualStack):
         self.layers = layers
 
 
+class SequentialOfLayers(ReferenceResidualStack):
+    def __init__(self, features: int, depth: int) -> None:
+        super().__init__(features, depth)
+        self.norms, self.layers = nn.Sequential(*self.norms), nn.Sequential(*self.layers)
+
+
 class SharedLayer(ReferenceResidualStack):
     def __init__(self, features: int, depth: int) -> None:
         super().__init__(features, depth)
@@ -141,6 +147,14 @@ misconceptions = (
         "a list that holds one and the same layer depth times",
         "Print the names of your parameters for depth 3. How many different layers did the multiplied list make?",
         "the section «One layer, three names» in this chapter",
+    ),
+    _misconception(
+        "sequential_of_layers",
+        SequentialOfLayers,
+        "each is an nn.ModuleList",
+        "the layers are kept in an nn.Sequential, which has a forward of its own",
+        "What does `net.layers(x)` do with yours, and where would the additions be?",
+        "the section «Which container when» in this chapter",
     ),
     _misconception(
         "no_skip",
