@@ -4,6 +4,7 @@
 #             PORT=8888                the port of JupyterLab
 #             LAB_ARGS='--no-browser'  more arguments for JupyterLab
 #             PYTEST_ARGS='-k lock'    more arguments for pytest
+#             WORKERS=1                tests in one process; 2 unless told
 #             CHAPTER=ch03_buffers_and_state   what `make grade` and `make report` are about
 #             GRADE_ARGS='--student ada'       more arguments for `autograder grade`
 #             FOLDER=~/nn_2027         where `make course` makes a course for a class
@@ -23,6 +24,7 @@ BIN := .venv/bin
 PORT ?=
 LAB_ARGS ?=
 PYTEST_ARGS ?=
+WORKERS ?= 2
 CHAPTER ?=
 GRADE_ARGS ?=
 FOLDER ?=
@@ -34,6 +36,9 @@ EXAMPLES ?= 2000
 
 # JupyterLab refuses to run as root unless told; in a container root is the ordinary user.
 AS_ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)
+
+# By files, in their order: what a file's tests share is made once, and the solved notebooks fill the end.
+IN_PARALLEL := $(if $(filter-out 0 1,$(WORKERS)),-n $(WORKERS) --dist loadfile --no-loadscope-reorder)
 
 help:
 	@echo "Deep Framework Mechanics"
@@ -97,7 +102,7 @@ reset preflight:
 test:
 	@tools/install.sh test
 	@$(BIN)/ruff check
-	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pytest $(PYTEST_ARGS)
+	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pytest $(IN_PARALLEL) $(PYTEST_ARGS)
 
 lint:
 	@tools/install.sh test
@@ -119,7 +124,7 @@ report:
 
 hostile:
 	@tools/install.sh test
-	@HOSTILE_MOMENTS='$(MOMENTS)' PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pytest tests/hostile $(PYTEST_ARGS)
+	@HOSTILE_MOMENTS='$(MOMENTS)' PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pytest tests/hostile $(IN_PARALLEL) $(PYTEST_ARGS)
 
 fuzz:
 	@tools/install.sh test

@@ -3,48 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from tests.grading import classroom
-from tests.hostile.case import LONGEST_RUN, Case, GradedClass, grade_class, new_course
+from tests.hostile.case import LONGEST_RUN, GradedClass, grade_class, new_course
 from tests.hostile.classmates import CLASSMATES
-
-
-@dataclass
-class Figures:
-    """What the whole corpus came to."""
-
-    cases: int = 0
-    changed: int = 0
-    lost: int = 0
-    forged: float = 0.0
-
-    def add(self, cases: Sequence[Case], graded: GradedClass, undisturbed: dict[str, dict[str, float]]) -> None:
-        """Count one family."""
-        self.cases += len(cases)
-        self.changed += sum(graded.scores.get(name) != scores for name, scores in undisturbed.items())
-        reported = {outcome["student"] for outcome in graded.outcomes if outcome["sentence"]}
-        for case in cases:
-            given = graded.scores.get(case.name)
-            self.lost += given is None and (case.scores is not None or case.name not in reported)
-            for exercise, points in (given or {}).items():
-                self.forged += max(0.0, points - (case.scores or {}).get(exercise, 0.0))
-
-
-FIGURES = Figures()
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Print the figures, where families were graded in this process."""
-    if FIGURES.cases:
-        terminalreporter.write_line(
-            f"hostile and broken submissions: {FIGURES.cases} cases, {FIGURES.changed} classmates' scores changed, "
-            f"{FIGURES.lost} submissions lost, {FIGURES.forged:g} points forged"
-        )
+from tests.hostile.figures import FIGURES
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
