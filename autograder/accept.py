@@ -112,20 +112,28 @@ def _warm_up() -> None:
 def _calls_seen(seen: set[str]) -> Iterator[None]:
     _warm_up()
 
+    # Looking a name up takes longer than most calls. By identity: an answer may hold objects that equal anything.
+    known: dict[int, Any] = {}
+
     class Functions(TorchFunctionMode):
         def __torch_function__(self, function: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
-            if name := resolve_name(function):
-                seen.add(name)
+            if id(function) not in known:
+                known[id(function)] = function
+                if name := resolve_name(function):
+                    seen.add(name)
             return function(*args, **(kwargs or {}))
 
     class Operators(TorchDispatchMode):
         def __torch_dispatch__(self, function: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
-            seen.add(str(function.overloadpacket))
+            if id(function) not in known:
+                known[id(function)] = function
+                seen.add(str(function.overloadpacket))
             return function(*args, **(kwargs or {}))
 
     with Functions(), Operators():
         # The first call that is watched has torch import half of sympy: not in the time of whoever is observed.
         torch.empty(1).add(1)
+        known.clear()
         seen.clear()
         yield
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import base64
 import binascii
+import contextlib
 import uuid
+from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
 from nbclient.exceptions import CellControlSignal
 from nbformat import NotebookNode
-from nbformat.v4 import new_output
+from nbformat.v4 import nbbase, new_output
 from nbgrader.preprocessors import Execute
 
 from autograder.grading.sandbox import Ending, Sandbox
@@ -47,7 +49,7 @@ def run_cells(
     client.reset_execution_trackers()
     notebook.metadata["language_info"] = dict(sandbox.language_info)
     unfinished, usage, counted = None, {}, 0
-    with sandbox.submission(files) as run:
+    with _outputs_as_they_come(), sandbox.submission(files) as run:
         for index, cell in enumerate(notebook.cells):
             if cell.cell_type != "code" or not cell.source.strip():
                 continue
@@ -62,6 +64,19 @@ def run_cells(
             usage = run.usage
     client.set_widgets_metadata()
     return unfinished, usage or run.usage
+
+
+@contextlib.contextmanager
+def _outputs_as_they_come() -> Iterator[None]:
+    """Keep nbformat from holding each output against the schema, which takes longer than making it: messages are
+    looked through when they arrive, and the executed notebook is validated as a whole.
+    """
+    validate = nbbase.validate
+    nbbase.validate = lambda *parts, **options: None
+    try:
+        yield
+    finally:
+        nbbase.validate = validate
 
 
 def _run_cell(client: Execute, run: Any, cell: NotebookNode, index: int, environment: dict[str, str]) -> Ending:
