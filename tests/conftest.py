@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.hostile.figures import FIGURES
+from tests.figures import FIGURES
 
 ROOT = Path(__file__).resolve().parent.parent
 

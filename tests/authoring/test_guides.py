@@ -77,7 +77,7 @@ def followed(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
             copy / folder,
             ignore=unused if folder != "autograder" else shutil.ignore_patterns("__pycache__"),
         )
-    for file in ("tests/__init__.py", "tests/conftest.py", "conftest.py", "pyproject.toml"):
+    for file in ("tests/__init__.py", "tests/conftest.py", "tests/figures.py", "conftest.py", "pyproject.toml"):
         shutil.copy(root / file, copy / file)
     source = f"solutions/{CHAPTER}/{CHAPTER}.py"
     files = _files_of_the_guide(root)

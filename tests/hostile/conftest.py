@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.figures import FIGURES
 from tests.grading import classroom
 from tests.hostile.case import LONGEST_RUN, GradedClass, grade_class, new_course
 from tests.hostile.classmates import CLASSMATES
-from tests.hostile.figures import FIGURES
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
