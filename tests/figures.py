@@ -1,4 +1,4 @@
-"""What grading the whole corpus of tests/hostile came to, counted over its families and over the processes that graded them."""
+"""What grading the corpus of tests/hostile came to, counted over its families and the processes that graded them."""
 
 from __future__ import annotations
 
