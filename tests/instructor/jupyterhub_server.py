@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 import requests
 
@@ -197,11 +198,17 @@ def jupyterhub(folder: Path, users: list[str]) -> Iterator[Hub]:
                     time.sleep(0.2)
             yield Hub(f"http://127.0.0.1:{ports[0]}", accounts)
         finally:
+            below = []
+            with suppress(psutil.NoSuchProcess):
+                below = psutil.Process(process.pid).children(recursive=True)
             process.terminate()
             process.wait()
-            # A hub that has failed leaves its proxy behind.
+            # A hub that has failed leaves its proxy behind, and one that ends leaves servers in groups of their own.
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGTERM)
+            for each in below:
+                with suppress(psutil.NoSuchProcess):
+                    each.kill()
 
 
 def _answers(address: str) -> bool:
