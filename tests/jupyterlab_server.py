@@ -17,6 +17,8 @@ from typing import Any
 
 import pytest
 
+from tests.processes import end
+
 CHROMIUM = Path("/usr/bin/chromium")
 SETTINGS = {
     "@jupyterlab/apputils-extension/notification": {"fetchNews": "false", "checkForUpdates": False},
@@ -72,8 +74,7 @@ def jupyterlab(folder: Path, theme: str = "JupyterLab Light") -> Iterator[str]:
             wait_for_server(address, server, folder / "server.log")
             yield address
         finally:
-            server.terminate()
-            server.wait()
+            end(server)
 
 
 def wait_for_server(address: str, server: subprocess.Popen, log: Path) -> None:

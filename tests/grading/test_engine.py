@@ -113,8 +113,12 @@ def test_a_changed_submission_is_graded_again_and_no_other(course: Path, scores:
 
 def test_cold_kernels_and_nbgrader_give_the_same_scores_and_outputs(course: Path, scores: dict, tmp_path: Path) -> None:
     """A share on cold kernels; then all of it with ``nbgrader autograde``, which takes what is stored, and again
-    without the store, which executes."""
-    done, summary = classroom.grade(course, "--verify", "20")
+    without the store, which executes. Only the warm way puts back a check that a submission has replaced: on a cold
+    kernel the forger's hands over nothing."""
+    honest = tmp_path / "honest"
+    shutil.copytree(course, honest)
+    shutil.rmtree(honest / "submitted" / "hal_forges")
+    done, summary = classroom.grade(honest, "--verify", "20")
     assert done.returncode == 0, done.stdout + done.stderr
     assert len(summary["verified"]) == 2 and not any(each["differences"] for each in summary["verified"])
     copy = tmp_path / "again"

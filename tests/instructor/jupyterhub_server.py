@@ -7,22 +7,21 @@ import os
 import re
 import secrets
 import shutil
-import signal
 import socket
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 import requests
 
 from tests.instructor.accounts import Account, make_accounts
+from tests.processes import end
 
 ROOT = Path(__file__).resolve().parents[2]
 PASSWORD = secrets.token_hex(16)
@@ -198,17 +197,7 @@ def jupyterhub(folder: Path, users: list[str]) -> Iterator[Hub]:
                     time.sleep(0.2)
             yield Hub(f"http://127.0.0.1:{ports[0]}", accounts)
         finally:
-            below = []
-            with suppress(psutil.NoSuchProcess):
-                below = psutil.Process(process.pid).children(recursive=True)
-            process.terminate()
-            process.wait()
-            # A hub that has failed leaves its proxy behind, and one that ends leaves servers in groups of their own.
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGTERM)
-            for each in below:
-                with suppress(psutil.NoSuchProcess):
-                    each.kill()
+            end(process, group=True)
 
 
 def _answers(address: str) -> bool:
