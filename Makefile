@@ -62,7 +62,7 @@ help:
 	@echo "For authors"
 	@echo "  make notebooks        build the notebooks from solutions/*/*.py"
 	@echo "  make notebooks-check  say which notebooks are not what their source gives"
-	@echo "  make hostile          grade hostile and broken submissions, killing a run at MOMENTS=20 moments"
+	@echo "  make hostile          grade every hostile and broken submission, both ways (MOMENTS=20)"
 	@echo "  make fuzz             make up notebooks and observations for minutes (EXAMPLES=2000)"
 	@echo "  make lint             read the code with ruff"
 	@echo "  make lock             remake requirements.lock (UPGRADE=1 for newer versions)"
@@ -124,7 +124,7 @@ report:
 
 hostile:
 	@tools/install.sh test
-	@HOSTILE_MOMENTS='$(MOMENTS)' PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pytest tests/hostile $(IN_PARALLEL) $(PYTEST_ARGS)
+	@HOSTILE_MOMENTS='$(MOMENTS)' HOSTILE_PLAIN=every PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pytest tests/hostile $(IN_PARALLEL) $(PYTEST_ARGS)
 
 fuzz:
 	@tools/install.sh test

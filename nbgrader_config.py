@@ -33,6 +33,9 @@ c.CourseDirectory.ignore = [
     "grading_seed.txt",
 ]
 
+# From the exchange, ordinary files alone, and only from folders of the student whose name they bear.
+c.ExchangeFactory.collect = "autograder.instructor.collecting.CollectOwnFiles"
+
 c.GenerateAssignment.preprocessors = [
     IncludeHeaderFooter,
     LockCells,

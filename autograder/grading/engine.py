@@ -24,16 +24,13 @@ from autograder.grading.grade import Graded, Settings, Submission, grade
 from autograder.grading.gradebook import (
     GradebookError,
     NotRecorded,
-    TooManyFiles,
     Writer,
-    files_beside,
-    links_beside,
-    shown,
     timestamp_of,
 )
 from autograder.grading.limits import LARGEST_NOTEBOOK, Limits
 from autograder.grading.sandbox import SandboxError
 from autograder.grading.store import Journal, environment_digest
+from autograder.grading.submitted_files import Unreadable, files_beside, links_beside, read_files, shown
 
 
 @dataclass
@@ -68,10 +65,6 @@ class Report:
     def note(self, *sentences: str) -> None:
         """Keep sentences that were not said before."""
         self.notes.extend(sentence for sentence in dict.fromkeys(sentences) if sentence not in self.notes)
-
-
-class Unreadable(ValueError):
-    """A submission's folder cannot be graded; the sentence says why."""
 
 
 def submitted_students(course: CourseDirectory, chapter: str, student: str = "*") -> list[str]:
@@ -119,20 +112,7 @@ def _files(
     course: CourseDirectory, chapter: str, folder: Path, limits: Limits, links: Sequence[str]
 ) -> tuple[tuple[str, bytes], ...]:
     """Return the files beside the notebooks but for the links, the instructor's own in place of the student's."""
-    files: dict[str, bytes] = {}
-    size = 0
-    try:
-        for name, path in files_beside(folder, course.ignore, limits.file_count):
-            if name in links:
-                continue
-            size += os.path.getsize(path)
-            if size > limits.files:
-                raise Unreadable(f"the files beside its notebook have more than {limits.files >> 20} MB.")
-            files[name] = Path(path).read_bytes()
-    except TooManyFiles as error:
-        raise Unreadable(str(error)) from None
-    except OSError as error:
-        raise Unreadable(f"{shown(os.path.basename(error.filename))} cannot be read: {error.strerror}.") from None
+    files = dict(read_files(folder, course.ignore, limits, links))
     for name, path in files_beside(course.format_path(course.source_directory, ".", chapter), course.ignore):
         files[name] = Path(path).read_bytes()
     return tuple(sorted(files.items()))

@@ -15,9 +15,9 @@ from autograder.grading.assignment import Assignment, preload_of
 from autograder.grading.confine import BUBBLEWRAP, LANDLOCK, NAMESPACES, NONE
 from autograder.grading.course import course_secret, limits_of
 from autograder.grading.grade import Settings, close_sandboxes, execute_and_judge
-from autograder.grading.gradebook import files_beside, links_beside, shown
 from autograder.grading.limits import MEGABYTE, Limits
 from autograder.grading.store import Store
+from autograder.grading.submitted_files import Unreadable, links_beside, read_files, shown
 from autograder.grading.ticket import grading_seed
 
 _DEFAULT = Limits()
@@ -45,7 +45,8 @@ class ExecuteForGrading(NbGraderPreprocessor):
     source_directory = Unicode("solutions", help="Where the reference solutions are.").tag(config=True)
 
     def preprocess(self, nb: NotebookNode, resources: dict[str, Any]) -> tuple[NotebookNode, dict[str, Any]]:
-        """Execute and judge one sanitized notebook. Raises SandboxError where there is no sandbox."""
+        """Execute and judge one sanitized notebook. Raises SandboxError where there is no sandbox, Unreadable for a
+        notebook that is a link and for more files beside it than are taken."""
         # JupyterLab may have been started above the course, and then formgrader works there.
         root = Path(self.config.CourseDirectory.get("root") or Path.cwd())
         names = resources["nbgrader"]
@@ -60,7 +61,7 @@ class ExecuteForGrading(NbGraderPreprocessor):
             str(root / ".grading" / "results"),
         )
         self._remove_links(root, folder, names)
-        files = [(name, Path(path).read_bytes()) for name, path in files_beside(folder, (), settings.limits.file_count)]
+        files = read_files(folder, (), settings.limits)
         notes: list[str] = []
         nb, judgements, unfinished, _, _, _ = execute_and_judge(nb, files, settings, Store(Path(settings.store)), notes)
         for note in [*notes, *([unfinished] if unfinished else [])]:
@@ -70,10 +71,13 @@ class ExecuteForGrading(NbGraderPreprocessor):
         return nb, resources
 
     def _remove_links(self, root: Path, folder: Path, names: dict[str, str]) -> None:
-        """Remove what nbgrader copied because the student handed in a link to it."""
+        """Remove what nbgrader copied because the student handed in a link to it. Raises Unreadable for a notebook."""
         place = self.config.get("CourseDirectory", {}).get("submitted_directory") or "submitted"
         own = root / self.source_directory / names["assignment"]
-        for name in links_beside(root / place / names["student"] / names["assignment"], ()):
+        submitted = root / place / names["student"] / names["assignment"]
+        if (submitted / f"{names['notebook']}.ipynb").is_symlink():
+            raise Unreadable(f"{names['notebook']}.ipynb of {names['student']} is not an ordinary file.")
+        for name in links_beside(submitted, ()):
             if (own / name).exists():  # The instructor's file lies in its place.
                 continue
             self.log.warning("%s is a link to elsewhere, and is left out.", shown(name))

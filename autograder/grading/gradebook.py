@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import fnmatch
 import logging
 import os
 import shutil
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -24,6 +23,7 @@ from tornado.log import app_log
 from traitlets.config import Config
 
 from autograder.grading.grade import Graded
+from autograder.grading.submitted_files import files_beside, links_beside
 from autograder.messages import UsageError
 
 
@@ -242,51 +242,6 @@ def timestamp_of(folder: str | Path) -> datetime | None:
         return utils.parse_utc((Path(folder) / "timestamp.txt").read_text(encoding="utf-8").strip() or None)
     except (OSError, ValueError, OverflowError):
         return None
-
-
-class TooManyFiles(ValueError):
-    """A submission brings more than is taken; the sentence says how much."""
-
-
-def files_beside(folder: str | Path, ignore: Iterable[str], most: int | None = None) -> Iterator[tuple[str, str]]:
-    """Yield (name below the folder, path) of every file that travels with a notebook, as nbgrader decides it.
-
-    Symbolic links are left out: one could point at anything that the instructor may read. Raises TooManyFiles at the
-    first file beyond ``most``.
-    """
-    for count, (name, path) in enumerate(_all_files(folder, ignore)):
-        if most is not None and count >= most:
-            raise TooManyFiles(f"it brings more than {most} files.")
-        if not os.path.islink(path) and os.path.isfile(path):
-            yield name, path
-
-
-def links_beside(folder: str | Path, ignore: Iterable[str]) -> list[str]:
-    """Return the names of what a student handed in as a symbolic link, or as a file with other names elsewhere."""
-    return [
-        name
-        for name, path in _all_files(folder, ignore)
-        if os.path.islink(path) or (os.path.isfile(path) and os.stat(path).st_nlink > 1)
-    ]
-
-
-def shown(name: str) -> str:
-    """Return a file's name such that it fits into a line of text, whatever bytes it is made of."""
-    return os.fsencode(name).decode("utf-8", "replace").encode("unicode_escape").decode()
-
-
-def _all_files(folder: str | Path, ignore: Iterable[str]) -> Iterator[tuple[str, str]]:
-    patterns = [*ignore, "*.ipynb"]
-    for directory, folders, names in os.walk(folder):
-        folders[:] = sorted(each for each in folders if not _is_ignored(each, patterns))
-        for name in sorted([*names, *(each for each in folders if os.path.islink(os.path.join(directory, each)))]):
-            if not _is_ignored(name, patterns):
-                path = os.path.join(directory, name)
-                yield os.path.relpath(path, folder), path
-
-
-def _is_ignored(name: str, patterns: Iterable[str]) -> bool:
-    return any(fnmatch.fnmatch(name, pattern) for pattern in patterns)
 
 
 def _remove(folder: Path) -> None:

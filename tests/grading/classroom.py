@@ -7,7 +7,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 import nbformat
@@ -72,18 +72,18 @@ def write(course: Path, student: str, text: str) -> Path:
     return folder
 
 
-def scores(course: Path, database: str | None = None, but: Sequence[str] = ()) -> dict[str, dict[str, float]]:
+def scores(course: Path, database: str | None = None, *, but_unread: bool = False) -> dict[str, dict[str, float]]:
     """Student -> exercise -> points, as the course's gradebook, or the one at an address, has them.
 
-    ``but`` names students who are left out.
+    ``but_unread`` leaves out the submissions that nbgrader could not read: their notebooks wait for a person.
     """
     found: dict[str, dict[str, float]] = {}
     with Gradebook(database or f"sqlite:///{course / 'gradebook.db'}") as gradebook:
         for submission in gradebook.assignment_submissions(CHAPTER):
-            if submission.student.id in but:
-                continue
             grades = [grade for notebook in submission.notebooks for grade in notebook.grades]
-            assert not any(grade.needs_manual_grade for grade in grades), submission
+            if any(grade.needs_manual_grade for grade in grades):
+                assert but_unread, f"{submission.student.id} waits for a person"
+                continue
             found[submission.student.id] = {grade.name.removesuffix("_check"): grade.auto_score for grade in grades}
     return found
 

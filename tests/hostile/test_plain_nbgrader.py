@@ -1,9 +1,15 @@
-"""A chosen few through plain ``nbgrader autograde`` with the course's configuration: the same scores."""
+"""The corpus through plain ``nbgrader autograde`` with the course's configuration: the same scores.
+
+A chosen few of every family in ``make test``; all of them in ``make hostile``, which sets HOSTILE_PLAIN=every.
+"""
 
 from __future__ import annotations
 
-from dataclasses import replace
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from types import ModuleType
 
 import nbformat
 import pytest
@@ -15,6 +21,8 @@ from tests.hostile import (
     test_endings,
     test_files_beside,
     test_forging,
+    test_judges_messages,
+    test_known_limits,
     test_notebooks_changed,
     test_reaching_out,
     test_references,
@@ -35,53 +43,128 @@ _CHOSEN = {
     test_resources: ("memory_bomb",),
     test_torchs_own_layer: ("a_subclass", "a_hidden_child"),
 }
+_MODULES = (
+    test_broken_files,
+    test_endings,
+    test_files_beside,
+    test_forging,
+    test_judges_messages,
+    test_known_limits,
+    test_notebooks_changed,
+    test_reaching_out,
+    test_references,
+    test_resources,
+    test_torchs_own_layer,
+)
+_EVERY = os.environ.get("HOSTILE_PLAIN") == "every"
 _LINKS = next(case for case in test_files_beside.CASES if case.name == "symbolic_links")
-CASES = [
-    *(case for module, names in _CHOSEN.items() for case in module.CASES if case.name in names),
+# nbgrader copies what a link points at before anything of ours runs, and gives up on one that leads nowhere.
+_OWN = (
     replace(_LINKS, beside=test_files_beside.links_to_elsewhere),
-    # nbgrader copies what a link points at before anything of ours runs, and gives up on one that leads nowhere.
     replace(_LINKS, name="a_link_to_nowhere", scores=None, beside=lambda folder: (folder / "a").symlink_to("/no/such")),
-]
+)
+# What nbgrader makes of these before any step of ours: it names the student, and there is no score.
+_GIVES_UP_ON = {
+    "a_time_in_a_far_year": "It reads timestamp.txt or nothing.",
+    "a_time_of_its_own": "It reads timestamp.txt or nothing.",
+    "byte_order_mark": "It reads UTF-8 without a mark.",
+    "half_a_character": "It reads UTF-8 and nothing else.",
+    "pipes_and_sockets": "It copies whatever lies there.",
+}
+# It waits for a writer; collecting from the exchange leaves such a thing out.
+_WAITS_FOR = ("the_notebook_is_a_pipe",)
 HONEST = ("honest_ada", "honest_cleo", "honest_eva")
-# The limits of the families, but for the seconds that the endless loop is given.
-LIMITS = {"timeout": 8, "memory_megabytes": 900, "disk_megabytes": 32, "processes": 32}
+
+
+@dataclass(frozen=True)
+class Family:
+    """Submissions that are graded in one run, and the limits that they need."""
+
+    name: str
+    cases: Sequence[Case]
+    limits: Mapping[str, float]
+
+
+def _families() -> list[Family]:
+    if not _EVERY:
+        cases = [case for module, names in _CHOSEN.items() for case in module.CASES if case.name in names]
+        # The limits of the families, but for the seconds that the endless loop is given.
+        limits = {"timeout": 8, "memory_megabytes": 900, "disk_megabytes": 32, "processes": 32}
+        return [Family("chosen", [*cases, *_OWN], limits)]
+    return [_family(module) for module in _MODULES]
+
+
+def _family(module: ModuleType) -> Family:
+    cases = [
+        replace(case, scores=None, why=_GIVES_UP_ON[case.name]) if case.name in _GIVES_UP_ON else case
+        for case in module.CASES
+        if case is not _LINKS and case.name not in _WAITS_FOR
+    ]
+    if module is test_files_beside:
+        cases += _OWN
+    return Family(module.__name__.rpartition(".")[2].removeprefix("test_"), cases, module.LIMITS)
+
+
+FAMILIES = _families()
+EACH = [pytest.param(family, case, id=f"{family.name}-{case.name}") for family in FAMILIES for case in family.cases]
+
+
+@dataclass(frozen=True)
+class Graded:
+    """A course after ``nbgrader autograde``, what that said, and what the gradebook holds of those it could read."""
+
+    course: Path
+    said: str
+    scores: Mapping[str, Mapping[str, float]]
 
 
 @pytest.fixture(scope="module")
-def autograded(released: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The course after ``nbgrader autograde``."""
-    course = new_course(released, tmp_path_factory.mktemp("plain") / "course", **LIMITS)
+def graded_families() -> dict[str, Graded]:
+    """What has been graded so far."""
+    return {}
+
+
+@pytest.fixture
+def autograded(
+    family: Family, graded_families: dict[str, Graded], released: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Graded:
+    """The family's class, graded once."""
+    if family.name not in graded_families:
+        course = new_course(released, tmp_path_factory.mktemp("plain") / "course", **family.limits)
+        graded_families[family.name] = _grade(course, family.cases)
+    return graded_families[family.name]
+
+
+def _grade(course: Path, cases: Sequence[Case]) -> Graded:
     blank = short_notebook(course)
-    for case in CASES:
+    for case in cases:
         case.hand_in(course, blank)
     for student in HONEST:
         classroom.write(course, student, nbformat.writes(answered(blank, CLASSMATES[student])))
     done = classroom.run(course, "nbgrader", "autograde", CHAPTER, seconds=LONGEST_RUN)
-    (course / "said.txt").write_text(done.stdout + done.stderr)
-    return course
-
-
-@pytest.fixture(scope="module")
-def scores(autograded: Path) -> dict[str, dict[str, float]]:
-    """What the gradebook holds of those that nbgrader could read."""
-    return classroom.scores(autograded, but=[case.name for case in CASES if case.scores is None])
+    return Graded(course, done.stdout + done.stderr, classroom.scores(course, but_unread=True))
 
 
 def test_every_chosen_case_is_there() -> None:
-    assert len(CASES) == 2 + sum(map(len, _CHOSEN.values()))
+    there = {case.name for family in FAMILIES for case in family.cases}
+    assert there >= {name for names in _CHOSEN.values() for name in names} | {case.name for case in _OWN}
+    assert len(EACH) == len({each.id for each in EACH})
 
 
-def test_nbgrader_gives_the_right_score(autograded: Path, scores: dict, case: Case) -> None:
+@pytest.mark.parametrize(("family", "case"), EACH)
+def test_nbgrader_gives_the_right_score(family: Family, case: Case, autograded: Graded) -> None:
     if case.scores is None:
-        assert case.name not in scores and case.name in (autograded / "said.txt").read_text()
+        assert case.name not in autograded.scores and case.name in autograded.said
     else:
-        assert scores[case.name] == case.scores, case.why
+        assert autograded.scores[case.name] == case.scores, case.why
 
 
-def test_honest_classmates_keep_their_scores(scores: dict, undisturbed: dict) -> None:
-    assert {name: scores[name] for name in HONEST} == {name: undisturbed[name] for name in HONEST}
+@pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
+def test_honest_classmates_keep_their_scores(family: Family, autograded: Graded, undisturbed: dict) -> None:
+    assert {name: autograded.scores[name] for name in HONEST} == {name: undisturbed[name] for name in HONEST}
 
 
-def test_what_a_link_points_at_is_not_copied(autograded: Path) -> None:
-    folder = autograded / "autograded" / "symbolic_links" / CHAPTER
+@pytest.mark.parametrize("family", [family for family in FAMILIES if _OWN[0] in family.cases], ids=["links"])
+def test_what_a_link_points_at_is_not_copied(family: Family, autograded: Graded) -> None:
+    folder = autograded.course / "autograded" / "symbolic_links" / CHAPTER
     assert not [path.name for path in folder.iterdir() if path.suffix != ".ipynb"]
