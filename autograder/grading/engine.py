@@ -21,12 +21,7 @@ from typing import Any
 from nbgrader.coursedir import CourseDirectory
 
 from autograder.grading.grade import Graded, Settings, Submission, grade
-from autograder.grading.gradebook import (
-    GradebookError,
-    NotRecorded,
-    Writer,
-    timestamp_of,
-)
+from autograder.grading.gradebook import GradebookError, NotRecorded, Writer, timestamp_of
 from autograder.grading.limits import LARGEST_NOTEBOOK, Limits
 from autograder.grading.sandbox import SandboxError
 from autograder.grading.store import Journal, environment_digest
